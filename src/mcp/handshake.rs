@@ -185,7 +185,7 @@ impl<'a> Handshake<'a> {
             }
         };
         tracing::debug!(server = self.options.server, method, "handshake request sent");
-        let frame = OutgoingFrame::request(id, method, object(params));
+        let frame = OutgoingFrame::request(id, method, &object(params));
         session.send_frame(id, frame, None).await
     }
 }

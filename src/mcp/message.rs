@@ -431,8 +431,8 @@ fn server_error(text: &str) -> Error {
 }
 
 impl OutgoingFrame {
-    pub fn request(id: i64, method: &str, params: JsonObject) -> Self {
-        let name = subject(method, &params);
+    pub fn request(id: i64, method: &str, params: &JsonObject) -> Self {
+        let name = subject(method, params);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let (id, method) = (id.into(), method.to_owned());
         let kind = FrameKind::Request { id, method, name, headers: Vec::new() };

@@ -409,7 +409,7 @@ mod tests {
         let error = Error::unreachable("exited with status 1");
         let recovered = ServerStatus {
             starts: 3,
-            uptime: Some(Duration::from_secs(9_000)),
+            uptime: Some(Duration::from_mins(150)),
             weight: Some(1.5),
             last_error: Some(PastError { at: Duration::from_secs(1_795_304_776), error }),
             ..ready()

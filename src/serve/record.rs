@@ -163,14 +163,12 @@ async fn relay_messages(
                     return Err(Error::protocol(format!("the client's message: {error}")));
                 }
             };
-            let id = match &frame.kind {
-                FrameKind::Request { id, .. } => id.clone(),
-                _ => {
-                    // Nobody waits for an answer to it, and a wire that is gone ends the relay itself.
-                    let _refused = wire.send(frame).await;
-                    continue;
-                }
+            let FrameKind::Request { id, .. } = &frame.kind else {
+                // Nobody waits for an answer to it, and a wire that is gone ends the relay itself.
+                let _refused = wire.send(frame).await;
+                continue;
             };
+            let id = id.clone();
             let (wire, answers) = (Arc::clone(wire), answers.clone());
             tokio::spawn(async move {
                 if let Err(error) = wire.send(frame).await {
@@ -253,7 +251,9 @@ impl PassingMessages {
             }
             Some(RpcMessage::Notification { method, params }) => {
                 let cancels = tree(params).and_then(|params| params.get("requestId").cloned());
-                cancels.iter().for_each(|id| self.answered(id));
+                if let Some(id) = &cancels {
+                    self.answered(id);
+                }
                 FrameKind::Notification { method, cancels }
             }
             Some(RpcMessage::Response { id, outcome }) => {

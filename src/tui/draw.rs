@@ -294,7 +294,7 @@ const KEYS: usize = 7;
 pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
-    for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
+    for binding in places.iter().flat_map(|place| state.context.keys.bindings(place)) {
         // Skips bindings whose key is taken by a nearer context.
         let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
         let is_shown =

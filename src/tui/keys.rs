@@ -560,13 +560,13 @@ impl Keymap {
 
     pub fn action(&self, key: KeyPress, places: &[KeyContext]) -> Option<Action> {
         places.iter().find_map(|place| {
-            self.bindings(*place).iter().find(|binding| binding.key == key).map(|b| b.action)
+            self.bindings(place).iter().find(|binding| binding.key == key).map(|b| b.action)
         })
     }
 
     pub fn key_of(&self, action: Action, places: &[KeyContext]) -> Option<KeyPress> {
         places.iter().find_map(|place| {
-            let mut own = self.bindings(*place).iter().filter(|b| b.action == action);
+            let mut own = self.bindings(place).iter().filter(|b| b.action == action);
             own.find(|b| self.action(b.key, places) == Some(action)).map(|b| b.key)
         })
     }

@@ -174,7 +174,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     }
     // Another line may have given it a key.
     let orphans = lost.into_iter().filter(|(when, orphan, _)| {
-        !map.bindings(*when).iter().any(|binding| binding.action == *orphan)
+        !map.bindings(when).iter().any(|binding| binding.action == *orphan)
     });
     problems.extend(orphans.map(|(.., problem)| problem));
 }

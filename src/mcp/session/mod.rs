@@ -251,7 +251,7 @@ impl McpSession {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut sent = JsonObject::from_iter([("_meta".into(), self.request_meta(id, options))]);
         sent.extend(params.clone());
-        let mut frame = OutgoingFrame::request(id, method, sent);
+        let mut frame = OutgoingFrame::request(id, method, &sent);
         frame.call.clone_from(&options.call);
         if let FrameKind::Request { headers, .. } = &mut frame.kind {
             headers.clone_from(&options.headers);

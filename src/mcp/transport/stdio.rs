@@ -57,7 +57,7 @@ struct StdoutReader {
     process: Option<Process>,
     stdout: Option<ChildStdout>,
     /// The requests that could not be written.
-    unwritten: mpsc::UnboundedReceiver<Arrival>,
+    unwritten: mpsc::Receiver<Arrival>,
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line end.
     scanned: usize,
@@ -87,7 +87,7 @@ impl StdioWire {
             tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
         let (stdin, frames) = mpsc::channel(QUEUE);
-        let (failed, unwritten) = mpsc::unbounded_channel();
+        let (failed, unwritten) = mpsc::channel(QUEUE);
         let (failure, closing) = (Arc::default(), CancellationToken::new());
         if let Some(pipe) = process.stdin.take() {
             let why = Arc::clone(&failure);
@@ -328,7 +328,7 @@ async fn write_lines(
     mut frames: mpsc::Receiver<OutgoingFrame>,
     closing: CancellationToken,
     failure: Arc<OnceLock<Error>>,
-    failed: mpsc::UnboundedSender<Arrival>,
+    failed: mpsc::Sender<Arrival>,
 ) {
     let (mut bytes, mut batch) = (Vec::new(), Vec::new());
     let error = loop {
@@ -373,7 +373,7 @@ async fn write_lines(
     }
     for kind in batch {
         if let FrameKind::Request { id, .. } = kind {
-            let _ended = failed.send(Arrival::Failed { id, error: error.clone() });
+            let _ended = failed.send(Arrival::Failed { id, error: error.clone() }).await;
         }
     }
 }

@@ -44,7 +44,7 @@ pub fn kind() -> ProviderKind {
             keys: const { &[Keys::of::<HttpKeys>(), Keys::of::<RequestKeys>()] },
             expand: &["query", "body"],
             claims: |node, _| KindClaim::certain_if(node.get("endpoint_url").is_some()),
-            effects: effects,
+            effects,
             code: None,
         },
         build: provider::build,

@@ -15,10 +15,12 @@ use crate::util::lock::lock;
 
 const MAX_CLIENTS: usize = 4_096;
 
+type KnownClient = (Arc<McpService>, Arc<AtomicU64>);
+
 /// The clients that sent a request and whose token is still valid.
 pub(super) struct HttpClients {
     /// What answers each, and the latest expiry of its tokens in seconds since the Unix epoch.
-    known: Arc<Mutex<HashMap<String, (Arc<McpService>, Arc<AtomicU64>)>>>,
+    known: Arc<Mutex<HashMap<String, KnownClient>>>,
     answers: SharedRoom,
 }
 

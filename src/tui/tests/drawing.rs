@@ -37,8 +37,8 @@ pub fn cells_of(buffer: &Buffer, area: Rect, words: &str) -> Vec<Cell> {
     for row in area.rows() {
         let row: Vec<Cell> = row.positions().map(|at| buffer[at].clone()).collect();
         let text: String = row.iter().map(Cell::symbol).collect();
-        if let Some(at) = text.find(words) {
-            let first = text[..at].chars().count();
+        if let Some((before, _)) = text.split_once(words) {
+            let first = before.chars().count();
             return row[first..first + words.chars().count()].to_vec();
         }
     }

@@ -200,71 +200,6 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn names(table: &ResultTable) -> Vec<String> {
-        table.rows_from(0).map(|row| row["name"].to_string()).collect()
-    }
-
-    #[test]
-    fn the_longest_list_of_objects_is_the_table() {
-        let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
-        let table = ResultTable::of(&value).unwrap();
-        let keys: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
-        assert_eq!((keys, table.row_count()), (vec!["b", "c"], 2));
-        assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
-        for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
-        {
-            assert!(!ResultTable::is_table(&other), "{other}");
-        }
-    }
-
-    #[test]
-    fn rows_are_sorted_up_then_down_then_as_they_came() {
-        let value = json!([
-            { "name": "b", "n": 10 }, { "name": "A", "n": 9 }, { "name": "c", "n": null },
-            { "name": "d" },
-        ]);
-        let mut table = ResultTable::of(&value).unwrap();
-        assert_eq!(table.sort(), "sorted by name");
-        assert_eq!(names(&table), [r#""A""#, r#""b""#, r#""c""#, r#""d""#]);
-        table.step_column(1);
-        assert!(table.columns[1].is_number);
-        table.sort();
-        assert_eq!(names(&table)[..2], [r#""A""#, r#""b""#]);
-        assert_eq!(table.sort(), "sorted by n, descending");
-        // What has no number stays at the end.
-        assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
-        assert_eq!(table.row_path(), ["0"]);
-        assert_eq!(table.sort(), "in result order");
-        assert_eq!(names(&table)[0], r#""b""#);
-    }
-
-    #[test]
-    fn the_path_of_a_cell_leads_jq_to_it() {
-        let value = json!({ "my items": [{ "a b": 1 }, { "a b": 2 }] });
-        let mut table = ResultTable::of(&value).unwrap();
-        table.step(1);
-        let path = table.chosen_path();
-        assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(2)], "{path}");
-        assert_eq!(table.find(|cell| cell == "2"), [1]);
-    }
-
-    #[test]
-    fn a_table_without_end_is_bounded() {
-        let wide: serde_json::Map<_, _> = (0..500).map(|n| (format!("k{n}"), json!("x"))).collect();
-        let value = json!(vec![Value::Object(wide); 3]);
-        assert_eq!(ResultTable::of(&value).unwrap().columns.len(), COLUMNS);
-        let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
-        let table = ResultTable::of(&long).unwrap();
-        assert_eq!((table.row_count(), table.left_out, table.columns[0].width), (ROWS, 7, WIDEST));
-    }
-}
-
 pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, area: Rect) {
     let shown = columns_in(table, usize::from(area.width));
     let columns = || table.columns[shown.clone()].iter().enumerate();
@@ -336,4 +271,69 @@ fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
         end += 1;
     }
     first..end
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(table: &ResultTable) -> Vec<String> {
+        table.rows_from(0).map(|row| row["name"].to_string()).collect()
+    }
+
+    #[test]
+    fn the_longest_list_of_objects_is_the_table() {
+        let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
+        let table = ResultTable::of(&value).unwrap();
+        let keys: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
+        assert_eq!((keys, table.row_count()), (vec!["b", "c"], 2));
+        assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
+        for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
+        {
+            assert!(!ResultTable::is_table(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_up_then_down_then_as_they_came() {
+        let value = json!([
+            { "name": "b", "n": 10 }, { "name": "A", "n": 9 }, { "name": "c", "n": null },
+            { "name": "d" },
+        ]);
+        let mut table = ResultTable::of(&value).unwrap();
+        assert_eq!(table.sort(), "sorted by name");
+        assert_eq!(names(&table), [r#""A""#, r#""b""#, r#""c""#, r#""d""#]);
+        table.step_column(1);
+        assert!(table.columns[1].is_number);
+        table.sort();
+        assert_eq!(names(&table)[..2], [r#""A""#, r#""b""#]);
+        assert_eq!(table.sort(), "sorted by n, descending");
+        // What has no number stays at the end.
+        assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
+        assert_eq!(table.row_path(), ["0"]);
+        assert_eq!(table.sort(), "in result order");
+        assert_eq!(names(&table)[0], r#""b""#);
+    }
+
+    #[test]
+    fn the_path_of_a_cell_leads_jq_to_it() {
+        let value = json!({ "my items": [{ "a b": 1 }, { "a b": 2 }] });
+        let mut table = ResultTable::of(&value).unwrap();
+        table.step(1);
+        let path = table.chosen_path();
+        assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(2)], "{path}");
+        assert_eq!(table.find(|cell| cell == "2"), [1]);
+    }
+
+    #[test]
+    fn a_table_without_end_is_bounded() {
+        let wide: serde_json::Map<_, _> = (0..500).map(|n| (format!("k{n}"), json!("x"))).collect();
+        let value = json!(vec![Value::Object(wide); 3]);
+        assert_eq!(ResultTable::of(&value).unwrap().columns.len(), COLUMNS);
+        let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
+        let table = ResultTable::of(&long).unwrap();
+        assert_eq!((table.row_count(), table.left_out, table.columns[0].width), (ROWS, 7, WIDEST));
+    }
 }

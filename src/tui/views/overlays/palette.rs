@@ -27,7 +27,7 @@ pub struct PaletteEntry {
 pub fn entries(state: &AppState, places: &[KeyContext]) -> Vec<PaletteEntry> {
     let keys = &state.context.keys;
     let mut entries: Vec<PaletteEntry> = Vec::new();
-    for binding in places.iter().flat_map(|place| keys.bindings(*place)) {
+    for binding in places.iter().flat_map(|place| keys.bindings(place)) {
         let command = PaletteCommand::Action(binding.action);
         let is_there = entries.iter().any(|entry| entry.command == command);
         let is_left_out = binding.about.is_empty() || binding.action == Action::Palette;
