@@ -107,7 +107,15 @@ fn changes_of_files_and_of_trust_match_their_schemas() {
     let added = added.exits(0).json();
     assert_eq!((&added["written"], &added["added"]), (&true.into(), &serde_json::json!(["y"])));
     // What has no JSON says so before it does anything.
-    room.toolhost(["init", "--user", "--json"]).check().exits(2).says(&["no json output"]);
+    let without: [&[&str]; 4] = [
+        &["init", "--user"],
+        &["serve"],
+        &["record", "--save", "a.jsonl", "--", "/bin/true"],
+        &["replay", "a.jsonl"],
+    ];
+    for command in without {
+        room.toolhost([&["--json"], command].concat()).check().exits(2).says(&["no json output"]);
+    }
     room.toolhost(["man", "-o", "yaml"]).check().exits(2).says(&["no yaml output"]);
 }
 

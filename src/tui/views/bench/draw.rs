@@ -298,7 +298,11 @@ fn of_target(
         let rate = titled("calls a second", curve(half, latency.len() - 2));
         lines.extend(side_by_side(styler, latency, rate, half + 2));
     } else {
-        lines.extend(curve(width.min(RATE), if room >= 12 { 3 } else { 1 }));
+        let mut rate = curve(width.min(RATE), if room >= 12 { 3 } else { 1 });
+        if let [line] = rate.as_mut_slice() {
+            line.spans[0] = styler.dim("calls/s ");
+        }
+        lines.extend(rate);
         let room = height.saturating_sub(lines.len());
         lines.extend(histogram(width, room));
     }
