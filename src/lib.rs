@@ -118,13 +118,10 @@ pub use formats::{
 };
 pub use host::builder::ToolHostBuilder;
 pub use host::directory::OfferableTool;
-pub use host::function_tool::ToolHandler;
-pub use host::function_tool::{FunctionTool, Structured, ToolOutput};
+pub use host::function_tool::{FunctionTool, Structured, ToolHandler, ToolOutput};
 pub use host::offerings::Offerings;
-pub use host::policy::Decision;
-pub use host::policy::{Approval, ApprovalRequest, Approver};
-pub use host::recorder::UsageCounter;
-pub use host::recorder::{RecordError, Recorder};
+pub use host::policy::{Approval, ApprovalRequest, Approver, Decision};
+pub use host::recorder::{RecordError, Recorder, UsageCounter};
 pub use host::request::{
     ArgumentWord, CallArguments, CallOutcome, CallRequest, DryRun, ItemRequest, ListRequest,
     ListScope, LookupScope,

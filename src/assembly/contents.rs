@@ -14,10 +14,8 @@ use crate::config::spec::{
 use crate::host::HostContents;
 use crate::model::{Diagnostic, EntryOrigin, SourceLocation, ToolName};
 use crate::provider::{ProviderDeps, ToolProvider};
-use crate::providers::mcp;
-use crate::providers::mcp::McpSetup;
-use crate::providers::storage;
-use crate::providers::storage::ServerAlias;
+use crate::providers::mcp::{self, McpSetup};
+use crate::providers::storage::{self, ServerAlias};
 
 #[derive(Clone)]
 pub struct ProviderSources {

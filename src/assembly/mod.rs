@@ -28,31 +28,27 @@ use std::sync::Arc;
 
 use crate::audit::log::AuditedProcess;
 use crate::audit::{self, Masker};
-use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{
     Configuration, DisabledEntry, KindDescriptor, ProfileSpec, RecordSpec, UntrustedEntry,
 };
-use crate::history;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::policy::{Approver, NoApprover};
 use crate::host::questions::QuestionQueue;
-use crate::host::recorder::Recorder;
-use crate::host::recorder::{AuditTarget, RecordScope, RecordStores, RecorderSet};
+use crate::host::recorder::{AuditTarget, RecordScope, RecordStores, Recorder, RecorderSet};
 use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
 use crate::providers::mcp::McpSetup;
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
-use crate::stats;
 use crate::util::append::RecordLocation;
 use crate::util::clock::{SteadyClock, SystemClock};
-use crate::util::orphans;
-use crate::util::private_file;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
+use crate::util::{orphans, private_file};
+use crate::{config, history, stats};
 
 use contents::ProviderSources;
 pub use registration::host_builder;

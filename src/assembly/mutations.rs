@@ -9,9 +9,8 @@ use std::sync::{Arc, OnceLock};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::FrontEnd;
-use super::contents::ProviderSources;
-use super::{AssemblyOptions, contents, mcp_setup};
+use super::contents::{self, ProviderSources};
+use super::{AssemblyOptions, FrontEnd, mcp_setup};
 use crate::catalogue::pins::Pins;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};

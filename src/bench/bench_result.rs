@@ -1,17 +1,14 @@
-//! A finished run: its report, its environment and its findings.
-//!
-//! Everything concluded from a run: comparisons, thresholds, bottlenecks, caveats.
-//!
-//! A run as facts: its load, its bounds, its end and how well it was kept; and where it was made.
+//! A finished run: its report, its environment, the facts of its load and how well it was kept, and what
+//! is concluded from it: comparisons, thresholds, bottlenecks, caveats.
 
-use super::baseline::{BaselineChange, BaselineReport, SavedRun};
-use super::compare::TargetComparison;
+use super::baseline::{self, BaselineChange, BaselineReport, SavedRun};
+use super::compare::{self, TargetComparison};
 use super::environment::BenchEnvironment;
 use super::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
 use super::report::{BenchReport, throughput};
 use super::summary::LineTone;
-use super::threshold::{Threshold, ThresholdResult};
-use super::{baseline, bottlenecks, compare, formatting, threshold};
+use super::threshold::{self, Threshold, ThresholdResult};
+use super::{bottlenecks, formatting};
 use crate::model::{Error, ErrorKind};
 use crate::util::units::show_duration;
 

@@ -9,20 +9,15 @@ use crate::model::Error;
 use crate::util::clock::SystemClock;
 use crate::util::process::cpu_time;
 
-use super::bench_result::BenchResult;
-use super::bench_result::{AcceptanceCriteria, BenchFindings};
-use super::caveats;
-use super::control::RunControl;
-use super::control::{RunMonitor, RunPhase};
+use super::bench_result::{AcceptanceCriteria, BenchFindings, BenchResult};
+use super::control::{RunControl, RunMonitor, RunPhase};
 use super::environment::{BenchEnvironment, read_file};
-use super::plan::ArgumentRows;
-use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
+use super::plan::{ArgumentRows, BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
 use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock};
 use super::target_worker::{BenchTarget, RunHandles, TargetWorker};
-use super::targets;
+use super::{caveats, targets};
 use crate::util::lock::lock;
-use crate::util::units::float;
-use crate::util::units::show_duration;
+use crate::util::units::{float, show_duration};
 
 /// A tool that is ready to be called many times, from [`prepare`](super::prepare).
 pub struct PreparedTarget {

@@ -6,8 +6,7 @@ use super::formatting::{calls, percent};
 use super::plan::{Arrivals, LoadModel, OverflowPolicy};
 use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
-use crate::util::units::float;
-use crate::util::units::{show_count, show_duration};
+use crate::util::units::{float, show_count, show_duration};
 
 const MIN_RATE_SHARE: f64 = 0.95;
 const OUTLIER_MEDIAN_FACTOR: u32 = 10;

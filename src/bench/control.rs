@@ -1,6 +1,4 @@
-//! Pausing and stopping a run from outside.
-//!
-//! Live snapshots of a run.
+//! Pausing and stopping a run from outside, and live snapshots of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

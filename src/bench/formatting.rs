@@ -3,8 +3,7 @@
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use super::report::{BenchReport, RunStatus};
 use crate::util::histogram::Durations;
-use crate::util::units::float;
-use crate::util::units::{show_count, show_duration};
+use crate::util::units::{float, show_count, show_duration};
 
 /// Calls per second, with three significant digits.
 pub fn per_second(rate: f64) -> String {

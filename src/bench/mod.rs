@@ -62,8 +62,7 @@ pub(crate) mod targets;
 pub(crate) mod threshold;
 
 pub use baseline::{SavedRun, read as read_baseline};
-pub use bench_result::{AcceptanceCriteria, BenchFindings};
-pub use bench_result::{BenchResult, ExportFormat};
+pub use bench_result::{AcceptanceCriteria, BenchFindings, BenchResult, ExportFormat};
 pub use bench_runner::{Benchmark, PreparedTarget};
 pub use compare::TargetComparison;
 pub use control::RunControl;

@@ -1,8 +1,5 @@
-//! The plan of a run: its targets, load and bounds.
-//!
-//! Turning the options of a benchmark into a plan.
-//!
-//! The arguments of the calls of a run: the same for all, or rows of a file.
+//! The plan of a run, made from the options of a benchmark: its targets, load and bounds, and the arguments
+//! of its calls, the same for all or rows of a file.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -6,8 +6,7 @@ use std::iter::Peekable;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::control::RunControl;
-use super::control::{RunMonitor, RunPhase};
+use super::control::{RunControl, RunMonitor, RunPhase};
 use super::meter::Meter;
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits};
 use crate::util::lock::lock;

@@ -2,8 +2,7 @@
 
 use super::formatting;
 use crate::util::histogram::Durations;
-use crate::util::units::nanos;
-use crate::util::units::show_duration;
+use crate::util::units::{nanos, show_duration};
 
 /// A figure of a run that another run has too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]

@@ -11,11 +11,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::control::RunControl;
-use super::control::RunMonitor;
+use super::control::{RunControl, RunMonitor};
 use super::meter::{Meter, PendingCall};
-use super::plan::ArgumentRows;
-use super::plan::BenchPlan;
+use super::plan::{ArgumentRows, BenchPlan};
 use super::report::{TargetReport, throughput};
 use super::scheduler::{ScheduleDecision, Scheduler};
 use crate::host::load::{CompletedCall, LoadExecutor, LoadOutcome, LoadRunRecord, LoadTarget};

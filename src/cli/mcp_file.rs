@@ -6,9 +6,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::entry_edit;
-use crate::config::editors;
 use crate::config::environment::Environment;
-use crate::config::read;
+use crate::config::{editors, read};
 use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::present::{Page, difference};
 use crate::util::atomic_file::{self, FileMode};

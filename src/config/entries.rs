@@ -1,6 +1,5 @@
-//! Entries as written: their position in a file, and their names.
-//!
-//! Entries that exist but do not act: with an error, disabled, or not trusted yet.
+//! Entries as written: their position in a file, their names, and those that do not act: with an error,
+//! disabled, or not trusted yet.
 
 use std::sync::Arc;
 

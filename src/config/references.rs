@@ -1,8 +1,5 @@
-//! References to variables and files in values: their syntax, and where each is allowed.
-//!
-//! References that editors support besides variables: project directories, and user input.
-//!
-//! Names of environment variables, and which of them only hold data.
+//! References to variables and files in values: their syntax, where each is allowed, those that editors
+//! support, and which variables only hold data.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::consent::{Expander, Grant};
 use super::discover::{
-    ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
+    self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
 use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, SourceText};
-use super::parse::ParsedFile;
+use super::parse::{self, ParsedFile};
 use super::references::{AllowedReferences, is_literal};
-use super::{discover, editors, parse, read};
+use super::{editors, read};
 use crate::model::{Diagnostic, Diagnostics, Layer};
 
 /// All files of one load, highest precedence first.

@@ -9,8 +9,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::consent::ProjectRecord;
-use super::consent::{Grant, Seal, TrustRequest};
+use super::consent::{Grant, ProjectRecord, Seal, TrustRequest};
 pub use super::consent::{KindClaim, KindDescriptor};
 pub use super::discover::FileRole;
 pub use super::entries::{DisabledEntry, UntrustedEntry};

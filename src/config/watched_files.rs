@@ -1,6 +1,5 @@
-//! Detects which configuration files changed since they were read.
-//!
-//! The files of a server's own code, as its `watch` names them.
+//! Detects which configuration files changed since they were read, and which files of a server's own code
+//! its `watch` names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

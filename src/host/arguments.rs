@@ -1,6 +1,5 @@
-//! Validating arguments against a tool's schema, with helpful errors.
-//!
-//! Coercing command-line words to typed JSON arguments.
+//! Coercing command-line words to typed JSON arguments, and validating arguments against a tool's schema,
+//! with helpful errors.
 
 use std::collections::HashMap;
 

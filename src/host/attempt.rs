@@ -1,8 +1,5 @@
-//! One attempt of a call: runs the provider under its time limits and cancellation.
-//!
-//! Time limits of calls, and how many run at once.
-//!
-//! Checking a result against its output schema before it is returned.
+//! One attempt of a call: runs the provider under the call's time limits and its cancellation, one of so
+//! many at once, and checks the result against its output schema.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

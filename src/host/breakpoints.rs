@@ -18,9 +18,8 @@ use crate::model::{
     BreakpointRecord, CallId, Error, HoldOutcome, HoldPoint, HostEvent, JsonObject, ToolDefinition,
     ToolName, ToolResult,
 };
-use crate::util::json;
-use crate::util::pattern;
 use crate::util::units::show_span;
+use crate::util::{json, pattern};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};

@@ -1,8 +1,5 @@
-//! Building a [`ToolHost`].
-//!
-//! Closing a host: what was started last is stopped first.
-//!
-//! The services every call uses: policy, approver, permits, recorders, and the masker.
+//! Building a [`ToolHost`] with the services that every call uses, and closing it: what was started last
+//! is stopped first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,14 +16,14 @@ use super::directory::ToolDirectory;
 use super::listings::RegisteredProvider;
 use super::offerings::OpenSubscriptions;
 use super::permits::CallPermits;
-use super::policy::{Approval, ApprovalRequest, Approver, Decision, NoApprover};
+use super::policy::{self, Approval, ApprovalRequest, Approver, Decision, NoApprover};
 use super::profiles::{KnownProfiles, Profiles};
 use super::questions::QuestionQueue;
 use super::recorder::{NoRecorder, Recorder};
 use super::registration::HostContents;
 use super::registry::Roster;
 use super::sessions::SessionManager;
-use super::{ToolHost, attempt, policy};
+use super::{ToolHost, attempt};
 use crate::audit::Masker;
 use crate::config::spec::{PolicyRule, ProfileSpec};
 use crate::model::{CallId, EventSink, JsonObject, Routing, ToolDefinition, TraceContext};

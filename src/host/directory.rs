@@ -1,8 +1,5 @@
-//! The directory of tools: which exist, and which provider owns each.
-//!
-//! Applying pins to calls and listings.
-//!
-//! Which tools may be offered to others: a client of the catalogue, or a model.
+//! The directory of tools: which exist, which provider owns each, which may be offered to others, and what
+//! their pins say.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +14,10 @@ use super::profiles::ProfileView;
 use super::registry::{ProviderLease, ProviderTable, Roster, ToolRegistry};
 use super::request::ListScope;
 use super::sessions::Sessions;
-use crate::catalogue::build::Contribution;
+use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::pins::content::PinnedText;
 use crate::catalogue::pins::{Pin, PinFileContent, PinReport, Pins};
-use crate::catalogue::{Catalogue, ServerListing, build, naming};
+use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ErrorKind, PinState, ToolDefinition, ToolStatus};
 use crate::provider::ToolProvider;

@@ -6,22 +6,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt;
-use super::attempt::Attempt;
-use super::attempt::CallLimits;
+use super::attempt::{self, Attempt, CallLimits};
 use super::breakpoints::{Stop, StopVerdict, StoppedCall};
 use super::call_record::{OpenCall, require_audit};
 use super::failover::is_unsent;
 use super::link::HostQuery;
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
-use super::policy;
-use super::policy::Decision;
-use super::policy::{Approval, ApprovalRequest};
+use super::policy::{self, Approval, ApprovalRequest, Decision};
 use super::profiles::ProfileView;
-use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
+use super::request::{self, CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, content, registry, request, retry, variables};
+use super::{ToolHost, arguments, content, registry, retry, variables};
 use crate::model::{
     BreakpointRecord, CallId, CallMetadata, Error, HoldOutcome, HostEvent, JsonObject,
     SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSource,

@@ -1,6 +1,4 @@
-//! Tools made from a program's typed functions.
-//!
-//! The trait for tools implemented by a program's own functions.
+//! Tools made from a program's own functions.
 
 use std::sync::Arc;
 

@@ -12,15 +12,13 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::attempt;
 use super::validate::{SchemaChecker, full};
 use crate::catalogue::build::Contribution;
-use crate::catalogue::drift;
-use crate::catalogue::naming;
 use crate::catalogue::pins::Pins;
+use crate::catalogue::{drift, naming};
 use crate::model::{
     Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus, WithheldItem,
 };
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
-use crate::util::lock::Current;
-use crate::util::lock::lock;
+use crate::util::lock::{Current, lock};
 use crate::util::units::show_duration;
 
 #[derive(Debug)]

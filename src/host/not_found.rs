@@ -1,8 +1,5 @@
-//! The errors for unknown tool names.
-//!
-//! Entries that are in a file and cannot be used: listed with the reason, and refused with it.
-//!
-//! Servers that did not respond during a search.
+//! Why a tool is not found: its name is unknown, its entry is out of service, or a server did not respond
+//! during the search.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -1,8 +1,5 @@
-//! Deciding whether a call may run, needs approval, or is denied.
-//!
-//! The trait for asking a person to approve a call.
-//!
-//! Calls that a model asks for.
+//! Deciding whether a call may run, needs approval, or is denied; the trait for asking a person, and the
+//! rules for calls that a model asks for.
 
 use std::borrow::Cow;
 

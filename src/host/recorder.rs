@@ -1,8 +1,5 @@
-//! The trait for recording every call, before and after it runs.
-//!
-//! The recorder of a real run: audit log, statistics and history behind one trait.
-//!
-//! Statistics of one host, in memory.
+//! The trait for recording every call, before and after it runs, and the recorder of a real run: audit log,
+//! statistics and history behind one trait, and the statistics of one host in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

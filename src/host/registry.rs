@@ -1,8 +1,5 @@
-//! Tools registered at run time: functions of the embedding program.
-//!
-//! The providers of a host at one moment.
-//!
-//! What is and was registered under which name.
+//! Tools registered at run time, the providers of a host at one moment, and what is and was registered
+//! under which name.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;

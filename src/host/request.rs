@@ -1,6 +1,5 @@
-//! Requests to the host, and its replies.
-//!
-//! What a caller says about its call: the user, the trace, the metadata.
+//! Requests to the host and its replies, with what a caller says about its call: the user, the trace, the
+//! metadata.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,8 +16,7 @@ use crate::model::{
     ToolResult, ToolSource, TraceContext,
 };
 use crate::provider::Preview;
-use crate::util::json;
-use crate::util::json::map_json;
+use crate::util::json::{self, map_json};
 use crate::util::units::show_size;
 
 /// How far a listing reaches.
@@ -196,7 +194,7 @@ pub struct CallRequest {
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// Free-form metadata, at most [`MAX_METADATA_BYTES`](super::caller::MAX_METADATA_BYTES) as
+    /// Free-form metadata, at most [`MAX_METADATA_BYTES`] as
     /// JSON. Tools read it from their context, MCP servers from `_meta`.
     #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
     pub metadata: JsonObject,

@@ -1,6 +1,4 @@
-//! The sessions of a host, each with its context and its own instances of tools.
-//!
-//! Session contexts for the tools that are called, and the sink for viewers.
+//! The sessions of a host, each with its context and its own instances of tools, and the sink for viewers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

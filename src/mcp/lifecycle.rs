@@ -7,8 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::message::RawJson;
-use super::message::UNSUPPORTED_VERSION;
+use super::message::{RawJson, UNSUPPORTED_VERSION};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind};
 

@@ -10,8 +10,7 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
 use super::lifecycle::MODERN;
-use super::message::RawJson;
-use super::message::{METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use super::message::{METHOD_NOT_FOUND, MISSING_CAPABILITY, RawJson, UNSUPPORTED_VERSION};
 use super::page::{ListPage, MAX_ITEMS, PageItems};
 use crate::model::{
     Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,

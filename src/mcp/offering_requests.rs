@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::calling::check_content;
 use super::connection::{Connection, RequestOptions};
-use super::message::METHOD_NOT_FOUND;
-use super::message::RawJson;
+use super::message::{METHOD_NOT_FOUND, RawJson};
 use super::page::freshness;
 use super::rounds::{self, RequestResult};
 use crate::model::{

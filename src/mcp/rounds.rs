@@ -4,8 +4,7 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::RawJson;
-use super::message::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
+use super::message::{MISSING_CAPABILITY, RawJson, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::session::SentRequest;
 use crate::model::{Error, ErrorKind, JsonObject, QuestionAbilities, QuestionOutcome, Signal};

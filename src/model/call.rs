@@ -1,8 +1,4 @@
-//! A request to run a tool, and the context it runs in.
-//!
-//! The identity of a call.
-//!
-//! The filter for recorded calls.
+//! A request to run a tool with its identity and the context it runs in, and the filter for recorded calls.
 
 use std::collections::BTreeMap;
 use std::fmt;

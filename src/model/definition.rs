@@ -18,8 +18,7 @@ use super::name::ToolName;
 use super::permissions::{CredentialUse, WithheldItem};
 use super::tool_schema::ToolSchema;
 use crate::util::confine::Coverage;
-use crate::util::static_text;
-use crate::util::static_text::StaticText;
+use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
 #[derive(

@@ -436,7 +436,7 @@ constructors! {
     partial => Partial;
 }
 
-/// The cause of an [`Error`](super::Error), for callers that act on it.
+/// The cause of an [`Error`], for callers that act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ErrorCause {
     /// No specific cause; callers decide by the error's kind.

@@ -22,20 +22,19 @@ mod tool_schema;
 pub mod trace_context;
 pub mod traffic;
 
-pub use call::CallId;
-pub use call::{CallFacts, CallFilter};
-pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
-pub use call_record::{BreakpointRecord, HoldOutcome, HoldPoint};
-pub use call_record::{CallPlace, CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
+pub use call::{CallFacts, CallFilter, CallId, NestedCall, ToolCall, ToolCaller, ToolContext};
+pub use call_record::{
+    BreakpointRecord, CallPlace, CallRecord, CallerRecord, HoldOutcome, HoldPoint, QuestionRecord,
+    RecordedOutcome,
+};
 pub use captured_traffic::CapturedTraffic;
-pub use definition::ToolListing;
 pub use definition::{
-    Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
+    Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolListing, ToolScope,
+    ToolSource, ToolStatus,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, SourceLocation};
 pub use entry::{EntryOrigin, Layer};
-pub use error::ErrorCause;
-pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
+pub use error::{Error, ErrorCause, ErrorKind, ErrorPhase, RetryAdvice, Signal};
 pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
 pub use login::{AuthorizationRequest, Browser, LoginReport};
 pub use name::{InvalidNameError, ToolName, check_name, safe_name};
@@ -46,9 +45,9 @@ pub use offering::{
     SubscriptionEvent, SubscriptionFilter,
 };
 pub use permissions::{CredentialKind, CredentialUse, ServerPermissions, WithheldItem};
-pub use question::{ClientAbilities, QuestionAbilities};
 pub use question::{
-    NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
+    ClientAbilities, NoQuestionHandler, Question, QuestionAbilities, QuestionBody, QuestionHandler,
+    QuestionOutcome, QuestionReply,
 };
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{Era, PastError, Root, ServerState, ServerStatus};

@@ -1,6 +1,4 @@
-//! Classifying URLs and addresses without a DNS lookup.
-//!
-//! Looking up the addresses of a host name.
+//! Classifying URLs and addresses without a DNS lookup, and looking up those of a host name.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -12,11 +12,10 @@ use reqwest::{Certificate, ClientBuilder, Identity, Method};
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::address::{is_link_local, is_loopback, is_public};
-use super::errors::{NoSuchHost, Place, RefusedAddress};
+use super::address::{self, is_link_local, is_loopback, is_public};
+use super::errors::{self, NoSuchHost, Place, RefusedAddress};
 use super::posted_body::PostedBody;
 use super::response::OriginResponse;
-use super::{address, errors};
 use crate::model::{Error, ErrorPhase};
 use crate::util::tls::TlsPem;
 

@@ -1,8 +1,4 @@
-//! Reading a response within bounds.
-//!
-//! Reading one JSON document.
-//!
-//! Excerpts of a peer's answer for error messages.
+//! Reading a response or a JSON document within bounds, and excerpts of it for error messages.
 
 use std::borrow::Cow;
 use std::time::Duration;

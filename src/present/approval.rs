@@ -2,8 +2,7 @@
 
 use crate::host::policy::ApprovalRequest;
 use crate::model::{JsonObject, ToolStatus};
-use crate::present;
-use crate::present::{Line, Page, Role};
+use crate::present::{self, Line, Page, Role};
 use crate::util::json;
 use crate::util::text::shorten;
 

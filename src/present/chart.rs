@@ -1,10 +1,8 @@
 //! Sparklines and bars.
 
 use crate::present::{Line, Page, Role};
-use crate::util::histogram::Durations;
-use crate::util::histogram::logarithmic;
-use crate::util::units::float;
-use crate::util::units::{show_count, show_duration};
+use crate::util::histogram::{Durations, logarithmic};
+use crate::util::units::{float, show_count, show_duration};
 
 /// The most bars of a histogram.
 const CLASSES: usize = 10;

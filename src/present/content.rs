@@ -6,8 +6,7 @@ pub use crate::host::content::{ContentPayload, filter_input, payloads};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type};
 use crate::model::{Error, ErrorKind, ToolResult};
 use crate::present::{Line, Page, Role};
-use crate::util::json;
-use crate::util::{base64, units};
+use crate::util::{base64, json, units};
 
 /// The result for people; with `verbose` also the annotations of each block.
 pub fn page(result: &ToolResult, verbose: bool) -> Page {

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use crate::host::form::{FieldKind, FormField};
-use crate::host::questions;
-use crate::host::questions::ConversationLine;
-use crate::host::questions::UrlReview;
+use crate::host::questions::{self, ConversationLine, UrlReview};
 use crate::model::{JsonObject, Question};
 use crate::present::{Line, Page, Role};
 use crate::util::json;

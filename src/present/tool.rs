@@ -258,8 +258,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::catalogue::fingerprint;
     use crate::cli::json::tool::{ToolDetailJson, ToolJson};
-    use crate::model::ToolSchema;
-    use crate::model::{Error, SourceLocation, ToolName, ToolSource};
+    use crate::model::{Error, SourceLocation, ToolName, ToolSchema, ToolSource};
     use crate::present::page::LineRenderer;
 
     fn place() -> SourceLocation {

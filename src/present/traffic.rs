@@ -11,9 +11,8 @@ use serde_json::Value;
 use crate::model::Traffic;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::present::{Line, Page, Role, plural};
-use crate::util::json;
-use crate::util::text;
 use crate::util::units::{show_duration, show_size};
+use crate::util::{json, text};
 
 const LINES: usize = 16;
 /// Maximum number of characters per line when there is no terminal width.

@@ -1,7 +1,6 @@
 //! The trust question about a project, and the list of trusted projects, as pages.
 
-use crate::config::consent::ProjectRecord;
-use crate::config::consent::{TrustRequest, TrustRequestLine};
+use crate::config::consent::{ProjectRecord, TrustRequest, TrustRequestLine};
 use crate::present::{Line, Page, Role};
 
 /// The question: the difference if the project was trusted before, otherwise everything.

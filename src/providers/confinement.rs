@@ -11,15 +11,14 @@ use std::time::Duration;
 use crate::config::consent::EntryEffect;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
-use crate::config::sandbox;
-use crate::config::sandbox::{SandboxLevel, SandboxSpec};
+use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Diagnostic, Diagnostics, Error, ErrorPhase, Safety};
 use crate::util::confine::{
-    Confinement, ConfinementError, ConfinementLevel, Coverage, HomeDir, ResourceLimits,
+    self, Confinement, ConfinementError, ConfinementLevel, Coverage, HomeDir, ResourceLimits,
 };
+use crate::util::private_file;
 use crate::util::process::{Program, StartError};
-use crate::util::{confine, private_file};
 
 const PER_CALL_LIMITS: ResourceLimits = ResourceLimits {
     memory: Some(1 << 30),

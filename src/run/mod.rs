@@ -14,14 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly;
-use crate::cli::ad_hoc;
 use crate::cli::args::{self, Cli, CliCommand};
-use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::grammar;
-use crate::cli::log;
-use crate::cli::output::{CommandError, Format, Output, streams::OutputOptions};
+use crate::cli::output::streams::OutputOptions;
+use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
+use crate::cli::{ad_hoc, complete, grammar, log};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
 use crate::util::{confine, orphans};

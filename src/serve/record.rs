@@ -15,8 +15,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::message::INTERNAL_ERROR;
-use crate::mcp::message::{Incoming, ParsedInput, RawJson, RpcMessage, subject};
+use crate::mcp::message::{INTERNAL_ERROR, Incoming, ParsedInput, RawJson, RpcMessage, subject};
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::{Era, Error};

@@ -60,12 +60,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tui::event::AppEvent;
-    use crate::tui::event::UserInput;
+    use crate::tui::event::{AppEvent, UserInput};
     use crate::tui::keys::KeyPress;
-    use crate::tui::tests::listed;
-    use crate::tui::tests::sample;
-    use crate::tui::tests::tool;
+    use crate::tui::tests::{listed, sample, tool};
     use crate::tui::theme::ColourScheme;
 
     fn text(bytes: &[u8]) -> String {

@@ -1,18 +1,20 @@
 //! The terminal while the console runs: entering and leaving raw mode and the alternate screen.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
-use std::{io, panic};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
     EventStream, MouseButton, MouseEvent, MouseEventKind,
 };
-use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen};
-use crossterm::{cursor, execute, terminal};
+use crossterm::terminal::{
+    self, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+};
+use crossterm::{cursor, execute};
 use futures_util::StreamExt as _;
 
 use crate::model::Signal;

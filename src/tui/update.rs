@@ -10,13 +10,11 @@ use crate::tui::keys::{self, KeyPress};
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
-use crate::tui::views::form;
 use crate::tui::views::inbox::approval::PendingApproval;
-use crate::tui::views::overlays;
-use crate::tui::views::overlays::ConfigurationProblems;
+use crate::tui::views::overlays::{self, ConfigurationProblems};
 use crate::tui::views::result::presentation::result_of;
-use crate::tui::views::servers;
 use crate::tui::views::tools::detail;
+use crate::tui::views::{form, servers};
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
 

@@ -1,6 +1,4 @@
-//! Programs that a person bound to keys.
-//!
-//! Editing a text in the user's own editor (`$VISUAL`, `$EDITOR`).
+//! Programs of the user: those bound to keys, and the editor for a text (`$VISUAL`, `$EDITOR`).
 
 use std::io;
 use std::path::{Path, PathBuf};

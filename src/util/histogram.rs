@@ -1,6 +1,5 @@
-//! A histogram of durations, from which percentiles are computed.
-//!
-//! The distribution of durations, in a few buckets for display.
+//! A histogram of durations, from which percentiles are computed, and their distribution in a few buckets
+//! for display.
 
 use std::time::Duration;
 

@@ -1,6 +1,4 @@
-//! Locks whose holder may have panicked.
-//!
-//! A value that is replaced as a whole while others read it.
+//! Locks whose holder may have panicked, and a value that is replaced as a whole while others read it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 

@@ -1,6 +1,4 @@
-//! Formatting and parsing durations and sizes.
-//!
-//! Counts and durations as floating-point numbers, for shares, rates and pictures.
+//! Durations and sizes as text and back; counts and durations as floating-point numbers.
 
 use std::time::Duration;
 

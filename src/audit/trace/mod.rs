@@ -31,8 +31,7 @@
 //!
 //! Writing a trace file: each item is appended at once, so that a crash loses none.
 
-use std::io;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -15,9 +15,8 @@ use super::report::{BenchReport, SampleBlock, TargetReport};
 use super::statistic::Statistic;
 use super::summary::LineTone;
 use crate::model::{Error, unreadable_file};
-use crate::util::base64;
 use crate::util::histogram::Durations;
-use crate::util::regular_file;
+use crate::util::{base64, regular_file};
 
 /// The figures that `--max-regression` judges: what most calls take at worst, what they take on
 /// average, and how many there are. Together they are wrong once in twenty runs.

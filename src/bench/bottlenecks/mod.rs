@@ -7,8 +7,7 @@ use super::plan::{LoadModel, OverflowPolicy};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
 use super::steps;
 use crate::util::histogram::Durations;
-use crate::util::units::{float, float_len};
-use crate::util::units::{show_count, show_duration};
+use crate::util::units::{float, float_len, show_count, show_duration};
 
 /// With more failed calls than this, the times describe only the calls that happened to succeed.
 const MANY_FAILURES: f64 = 0.05;

@@ -21,8 +21,7 @@ use super::statistic::Statistic;
 use super::threshold::{ThresholdLine, ThresholdResult};
 use crate::model::Error;
 use crate::util::base64;
-use crate::util::histogram::Durations;
-use crate::util::histogram::{Distribution, logarithmic};
+use crate::util::histogram::{Distribution, Durations, logarithmic};
 use crate::util::shape::shape;
 use crate::util::units::{float, nanos};
 

@@ -1,6 +1,5 @@
-//! Simulated tools on a virtual clock: whole runs in no time, and the same each time. For tests.
-//!
-//! Simulated tools and the distributions of their delays.
+//! Simulated tools, the distributions of their delays, and a virtual clock: whole runs in no time, and the
+//! same each time. For tests.
 
 #![expect(
     clippy::disallowed_methods,

@@ -6,8 +6,7 @@ use std::time::Duration;
 use crate::bench::report::{GeneratorReport, TargetReport};
 use crate::util::histogram::Durations;
 use crate::util::spelling::nearest;
-use crate::util::units::float;
-use crate::util::units::show_duration;
+use crate::util::units::{float, show_duration};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Metric {

@@ -6,18 +6,14 @@
 //! | `look-alike` | high for a name that imitates another one, medium for a word of mixed scripts | [`hidden`], [`names`] |
 //! | `other-tools` | medium | [`names`] |
 //! | `annotations` | medium | [`names`] |
-//! | `address` | medium for a script, a bare IP address or a user before the host, otherwise low | [`blobs`] |
-//! | `blob` | medium | [`blobs`] |
-//! | `length` | medium from 50,000 characters, low from 10,000 | [`blobs`] |
+//! | `address` | medium for a script, a bare IP address or a user before the host, otherwise low | here |
+//! | `blob` | medium | here |
+//! | `length` | medium from 50,000 characters, low from 10,000 | here |
 //!
 //! Words for people are quoted safely and briefly. A finding of low severity is a note: ordinary
 //! servers have some. Those of the others do not.
 //!
-//! The texts of a definition, each with its JSON path.
-//!
-//! Rules about URLs, encoded data, and text too long to be read.
-//!
-//! Lets pass: addresses that documentation is full of (`example.com` and its like, `localhost`,
+//! The rules about addresses, blobs and length let pass: addresses that documentation is full of (`example.com` and its like, `localhost`,
 //! the homes of JSON Schema), long words and paths, and hashes.
 
 use std::collections::HashMap;

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::ToolSchema;
-use crate::model::{Origin, ToolName, ToolSource};
+use crate::model::{Origin, ToolName, ToolSchema, ToolSource};
 
 fn tool(server: &str, name: &str, description: &str) -> ToolDefinition {
     let origin = Origin::Server(server.to_owned());

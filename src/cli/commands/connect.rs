@@ -6,8 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use super::import::{editor_names, known_editors, shown};
 use super::prelude::*;
-use crate::cli::grammar;
-use crate::cli::grammar::usage_error;
+use crate::cli::grammar::{self, usage_error};
 use crate::cli::json::error::FileChangeJson;
 use crate::cli::mcp_file::{self, McpFile};
 use crate::config::editors::{self, EDITORS, Editor};

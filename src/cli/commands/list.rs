@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::export::MODEL_FORMATS;
 use super::prelude::*;
+use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
-use crate::catalogue::scan::{FindingsByTool, ToolNameIndex};
-use crate::catalogue::{Catalogue, scan};
+use crate::catalogue::scan::{self, FindingsByTool, ToolNameIndex};
 use crate::cli::json::tool::{ListJson, ListedServers};
 use crate::cli::usage::UsageReading;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};

@@ -18,8 +18,7 @@ use crate::model::{Prompt, Resource, ToolDefinition, ToolName, ToolSource};
 use crate::present;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::hex::hex;
-use crate::util::private_file;
-use crate::util::text;
+use crate::util::{private_file, text};
 
 pub(super) const MAX_NAMES: usize = 10_000;
 const MAX_KEYS: usize = 50;
@@ -208,8 +207,7 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
-    use crate::model::ToolSchema;
-    use crate::model::{Error, Origin};
+    use crate::model::{Error, Origin, ToolSchema};
 
     fn files(path: &str) -> Configuration {
         let file = LoadedFile {

@@ -1,8 +1,5 @@
-//! Completion candidates: names of tools, arguments, prompts, servers and profiles.
-//!
-//! The command line that is being completed.
-//!
-//! The values of an argument listed in its schema: choices, booleans, the default.
+//! Completion candidates for the command line that is being completed: names of tools, arguments and their
+//! values, prompts, servers and profiles.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +16,7 @@ use super::options::GlobalOptions;
 use super::output::streams::CommandError;
 use super::{grammar, records, shells};
 use crate::assembly::host_locator::HostLocator;
-use crate::assembly::{Assembly, AssemblyOptions, FrontEnd};
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::query;
 use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
@@ -31,7 +28,7 @@ use crate::host::request::ListScope;
 use crate::model::{CallFilter, Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::segments::ReverseLines;
 use crate::util::text;
-use crate::{assembly, config, history};
+use crate::{config, history};
 pub use known_names::update_names;
 use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, summary};
 

@@ -1,25 +1,21 @@
-//! Building the host of a command.
-//!
-//! Using a background host instead of starting servers.
-//!
-//! Trust in the project: when a person is asked, and where the answer is stored.
+//! Building the host of a command, or using a background host in its place; and trust in the project:
+//! when a person is asked, and where the answer is stored.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{CommandContext, StartScope};
-use crate::assembly;
 use crate::assembly::host_identity::host_identity;
 use crate::assembly::host_locator::{HostLocator, attached_front_end};
 use crate::assembly::runtime_directory::RuntimeDirectory;
-use crate::assembly::{Assembly, FrontEnd, LoadedConfiguration};
+use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::catalogue::query;
 use crate::cli::answers::AnsweringInbox;
-use crate::cli::mcp_file::McpFile;
+use crate::cli::host_sockets;
+use crate::cli::mcp_file::{self, McpFile};
 use crate::cli::progress::ProgressDisplay;
-use crate::cli::prompt::{DialogueReply, TerminalApprover, TerminalInbox};
-use crate::cli::{host_sockets, mcp_file, prompt};
+use crate::cli::prompt::{self, DialogueReply, TerminalApprover, TerminalInbox};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::{Configuration, UntrustedEntry};

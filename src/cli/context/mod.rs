@@ -1,12 +1,7 @@
 //! The context of every command: options, output, environment, and a way to build the host.
 //!
-//! Owns: what stays the same during a run. How its configuration is read is in `loading`, how a host is
-//! built in `assembling`, when a background host is used in `attaching`, and when a person is asked
-//! about the project in `trusting`, and what SIGHUP means in `hangup`.
-//!
-//! SIGHUP, which ends a run unless the command handles it as a request.
-//!
-//! Which configuration a run reads, and its options.
+//! Owns: what stays the same during a run, which configuration it reads, and what SIGHUP means. How a host is
+//! built, when a background host is used and when a person is asked about the project is in `assembling`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,9 +15,8 @@ use super::commands::config::ConsoleFile;
 use super::options::GlobalOptions;
 use super::output::{CommandError, Format, Output};
 use super::trace::TraceOutputs;
-use crate::assembly;
-use crate::assembly::AssemblyOptions;
 pub use crate::assembly::StartScope;
+use crate::assembly::{self, AssemblyOptions};
 use crate::config::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, RecordSpec};

@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::mcp_file;
 use super::output::yaml as yaml_output;
-use crate::config::editors;
 use crate::config::node::{ConfigNode, SourceText, TextPosition};
-use crate::config::parse;
+use crate::config::{editors, parse};
 use crate::model::Error;
 
 /// The text with an entry added or replaced (`Some`) or removed. Servers are under the first of

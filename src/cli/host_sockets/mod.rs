@@ -16,8 +16,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::assembly::runtime_directory;
-use crate::assembly::runtime_directory::RuntimeDirectory;
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::config::environment::Environment;
 use crate::host::ToolHost;
 use crate::host::policy::NoApprover;

@@ -5,16 +5,14 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::call::{CallJson, DryRunJson};
-use super::error::ErrorLineJson;
-use super::error::FileChangeJson;
+use super::error::{ErrorLineJson, FileChangeJson};
 use super::offerings::{
     PromptMessagesJson, PromptsJson, ResourceContentsJson, ResourceUpdateJson, ResourcesJson,
     TemplatesJson,
 };
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
-use super::tool::ListJson;
-use super::tool::ToolDetailJson;
+use super::tool::{ListJson, ToolDetailJson};
 use crate::audit::trace::TraceRow;
 use crate::bench::json::RunJson;
 use crate::cli::commands::audit::AuditedCallJson;

@@ -1,11 +1,7 @@
-//! toolhost's own log: `--log-filter`, `--log-file`, `--log-format`, `TOOLHOST_LOG`.
-//!
-//! What is logged: `info`, `warn,mcp=debug`, `off,host=trace`.
-//!
-//! The destination of log lines: stderr, or a private file.
+//! toolhost's own log: what is logged (`info`, `warn,mcp=debug`, `off,host=trace`), how, and where to: stderr,
+//! or a private file.
 
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -18,9 +18,9 @@ use crate::audit::Masker;
 use crate::cli::json::error::ErrorLineJson;
 use crate::config::environment::Environment;
 use crate::model::{Error, Routing};
-use crate::present::{Line, Page, messages, outcome, page::LineRenderer};
-use crate::util::json;
-use crate::util::text;
+use crate::present::page::LineRenderer;
+use crate::present::{Line, Page, messages, outcome};
+use crate::util::{json, text};
 
 #[derive(Debug)]
 pub enum CommandError {

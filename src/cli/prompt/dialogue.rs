@@ -4,8 +4,7 @@ use std::io;
 
 use rustix::termios::tcgetwinsize;
 
-use super::TerminalSession;
-use super::YesNoQuestion;
+use super::{TerminalSession, YesNoQuestion};
 use crate::present::{Line, Page, Role, plural};
 
 const MAX_ATTEMPTS: usize = 20;

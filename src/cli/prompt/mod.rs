@@ -8,8 +8,7 @@
 //! A dialogue on the terminal that can be cancelled at any time.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -23,8 +22,7 @@ use super::output::Output;
 use crate::config::consent::TrustRequest;
 use crate::host::policy::{Approval, ApprovalRequest, Approver};
 use crate::model::Error;
-use crate::present;
-use crate::present::{Line, Page, Role};
+use crate::present::{self, Line, Page, Role};
 pub use dialogue::DialogueReply;
 pub use inbox::TerminalInbox;
 

@@ -1,8 +1,5 @@
-//! Deciding whether the loaded files may act, once and before anything is resolved.
-//!
-//! The proof type for trusted files: without a [`Grant`] a file cannot act.
-//!
-//! The stored record of a trusted project.
+//! Deciding whether the loaded files may act, once and before anything is resolved: the stored record of a
+//! trusted project, and the proof that nothing acts without, a [`Grant`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -14,8 +11,7 @@ use super::bundle::Bundle;
 use super::effect::KindDescriptor;
 use super::seal::{EntryFiles, Hashing, Seal};
 use super::store::TrustStore;
-use super::survey;
-use super::survey::{EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
+use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
 use super::written_credentials::WrittenCredentials;
 use crate::config::discover::{FileRole, LoadRequest};

@@ -1,20 +1,17 @@
-//! What an entry would do, derived from the entry as written.
-//!
-//! What an entry of `mcp.yaml` would do, derived from the entry as written.
-//!
-//! The kinds of internal tools, and which kind an entry is of.
+//! What an entry of either file would do, derived from the entry as written; the kinds of internal tools,
+//! and which kind an entry is of.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::expander;
+use crate::config::entries;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::resolve::definition::ToolKeys;
 use crate::config::resolve::servers::ServerKeys;
 use crate::config::spec::DriftPolicy;
-use crate::config::typed::{Either, Keys, names};
-use crate::config::{entries, typed};
+use crate::config::typed::{self, Either, Keys, names};
 use crate::model::Diagnostic;
 
 /// One thing an entry would do once it acts. An entry without effects is harmless.

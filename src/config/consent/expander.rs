@@ -20,13 +20,14 @@ use std::sync::Arc;
 
 use super::decision::Grant;
 use super::keyring;
+use crate::config::env_file;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{
-    AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces, variable,
+    self, AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces,
+    variable,
 };
-use crate::config::{env_file, references};
 use crate::model::{Diagnostic, Diagnostics};
 use crate::util::regular_file;
 

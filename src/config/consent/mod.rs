@@ -24,13 +24,10 @@ mod written_credentials;
 #[cfg(test)]
 pub use bundle::Bundle;
 pub use bundle::EntryRecord;
-pub use decision::Consent;
-pub use decision::Grant;
-pub use decision::ProjectRecord;
 pub(super) use decision::decide;
+pub use decision::{Consent, Grant, ProjectRecord};
 pub(super) use effect::kind_of;
-pub use effect::{EntryEffect, EntrySite, ProgramEffect};
-pub use effect::{KindClaim, KindDescriptor};
+pub use effect::{EntryEffect, EntrySite, KindClaim, KindDescriptor, ProgramEffect};
 pub use expander::Expander;
 #[cfg(test)]
 pub use seal::BoundFile;

@@ -4,19 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::bundle::{Bundle, EntryRecord, digest_of};
-use super::effect::{EntryEffect, EntrySite, is_inside};
-use super::effect::{KindDescriptor, kind_of};
+use super::effect::{self, EntryEffect, EntrySite, KindDescriptor, is_inside, kind_of};
 use super::seal::{BoundFile, EntryFiles, Hashing};
 use super::written_credentials::WrittenCredentials;
-use super::{effect, program, trust_request};
+use super::{program, trust_request};
 use crate::config::discover::FileRole;
-use crate::config::entries;
 use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
 use crate::config::resolve::schemas::file_part;
 use crate::config::sources::SourceFile;
-use crate::config::{parse, read};
+use crate::config::{entries, parse, read};
 use crate::model::{Diagnostic, SourceLocation, safe_name};
 
 pub(super) type EntryKey = (FileRole, String);

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::bundle::digest_of;
 use crate::config::node::ConfigNode;
-use crate::config::references;
 use crate::config::resolve::auth::AuthKeys;
 use crate::config::sources::SourceFile;
-use crate::config::typed;
+use crate::config::{references, typed};
 
 #[derive(Debug, Default)]
 pub(super) struct WrittenCredentials {

@@ -11,8 +11,7 @@ use toml_edit::{DocumentMut, Item, Value as TomlValue};
 
 use super::environment::Environment;
 use super::node::SourceText;
-use super::parse;
-use super::read;
+use super::{parse, read};
 use crate::model::{Diagnostic, SourceLocation};
 pub use entry::ImportedServer;
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::consent::{Expander, Grant, TrustRequest, kind_of};
 use super::credentials::{CredentialTable, CredentialTarget, EntryCredentials};
-use super::entries::URL_KEYS;
+use super::entries::{self, URL_KEYS};
 use super::load::LoadContext;
 use super::node::{ConfigNode, NodeValue};
 use super::parse::DuplicateKey;
@@ -24,8 +24,7 @@ use super::spec::{
     Configuration, DisabledEntry, FileRole, INPUT_SCHEMA_KEYS, KindDescriptor, Layer,
     OUTPUT_SCHEMA_KEYS, ToolSpec, UntrustedEntry,
 };
-use super::typed::{Located, Texts};
-use super::{entries, typed};
+use super::typed::{self, Located, Texts};
 use crate::model::{
     Diagnostic, Diagnostics, EntryOrigin, SourceLocation, ToolDefinition, ToolName, ToolSource,
     ToolStatus,

@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use super::auth::AuthKeys;
 use super::definition::{self, SERVER_KIND, ToolKeys};
-use super::endpoint::TlsKeys;
-use super::endpoint::{self, EntryContext};
+use super::endpoint::{self, EntryContext, TlsKeys};
 use super::settings::DefaultsKeys;
 use super::{ConfigurationBuilder, FileContext};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};

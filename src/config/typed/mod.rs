@@ -20,8 +20,9 @@ use super::node::{ConfigKey, ConfigNode};
 use crate::model::{Diagnostic, Diagnostics};
 
 pub use schema::{Keys, canonical, names, object, words};
-pub use values::{ByteSize, Limit, PlainText, Retries, Scalar, Texts, Timespan, UNBOUNDED};
-pub use values::{Either, Located};
+pub use values::{
+    ByteSize, Either, Limit, Located, PlainText, Retries, Scalar, Texts, Timespan, UNBOUNDED,
+};
 
 /// How many errors of one value are reported: each costs another reading.
 const MAX_ERRORS: usize = 50;

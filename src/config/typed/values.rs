@@ -1,6 +1,5 @@
-//! Types of values that many keys share.
-//!
-//! Types that serde has no name for: a value with its place, a value as written, a short form.
+//! Types of values that many keys share, and those that serde has no name for: a value with its place, a
+//! value as written, a short form.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

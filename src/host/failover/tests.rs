@@ -7,8 +7,7 @@ use serde_json::json;
 use super::super::ToolHost;
 use super::super::fake::{FakeProvider, MemoryRecorder, call, host};
 use super::super::request::LookupScope;
-use crate::model::ToolSchema;
-use crate::model::{Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
+use crate::model::{Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult, ToolSchema};
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
     let all: Vec<&Arc<FakeProvider>> = servers.iter().map(|(server, _)| *server).collect();

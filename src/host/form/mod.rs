@@ -1,19 +1,10 @@
 //! Forms: a JSON Schema as fields that a person can fill in.
 //!
 //! Owns: which parts of a schema are fields, and of which kind; the tree of fields with the input
-//! of each (nothing, `null` or a value); the value of the whole form; whether it is valid. Parts
-//! that fit no kind of field take JSON. Everything is bounded, and nested fields are read only when
-//! a person opens them, so that a recursive schema terminates. Never does: ask or draw.
-//!
-//! Validating a whole form value.
-//!
-//! Which fields are required, and which of them are filled in.
-//!
-//! The display rows of a tree of form fields.
-//!
-//! The value of a tree of form fields, and what of it may be displayed.
-//!
-//! Assigning a JSON value to a tree of form fields.
+//! of each (nothing, `null` or a value), which are required, and their rows; the value of the whole
+//! form, read from a JSON value and written to one; whether it is valid. Parts that fit no kind of
+//! field take JSON. Everything is bounded, and nested fields are read only when a person opens them,
+//! so that a recursive schema terminates. Never does: ask or draw.
 
 use std::sync::Arc;
 

@@ -16,14 +16,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::CallLimits;
+use super::attempt::{self, CallLimits};
 use super::call_record::{OpenCall, new_call_record, record_intent, require_audit};
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
-use super::request::{CallArguments, CallRequest};
+use super::request::{self, CallArguments, CallRequest};
 use super::router::{Route, Search};
-use super::{ToolHost, attempt, content, dispatch, request};
+use super::{ToolHost, content, dispatch};
 use crate::model::{
     CallId, CallRecord, ClientAbilities, Error, ErrorKind, JsonObject, QuestionAbilities,
     RecordedOutcome, ServerState, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,

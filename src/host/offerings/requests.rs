@@ -1,17 +1,16 @@
-//! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
-//!
-//! Checking the arguments for a prompt.
+//! Requests for one offering: reading a resource, filling in a prompt, whose arguments are checked,
+//! completing an argument.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::lookup::{OfferingOwner, OfferingSearch};
 use super::with_cancellation;
+use crate::host::ToolHost;
 use crate::host::failover::Failover;
 use crate::host::link::HostQuery;
 use crate::host::registry::ProviderLease;
-use crate::host::request::{ItemRequest, LookupScope};
-use crate::host::{ToolHost, request};
+use crate::host::request::{self, ItemRequest, LookupScope};
 use crate::model::{
     Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages, ResourceContents,
     Routing, ToolContext,

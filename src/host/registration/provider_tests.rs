@@ -15,10 +15,9 @@ use crate::host::ToolHost;
 use crate::host::attempt::REMOVAL_GRACE_PERIOD;
 use crate::host::fake::{FakeProvider, call, host, internal};
 use crate::host::request::{CallRequest, ListRequest, ListScope, LookupScope};
-use crate::model::ToolSchema;
 use crate::model::{
     Error, ErrorCause, ErrorKind, EventSink, HostEvent, JsonObject, ListKind, ListOwner, Origin,
-    ToolContext, ToolName, ToolResult,
+    ToolContext, ToolName, ToolResult, ToolSchema,
 };
 use crate::provider::{ComponentConfig, ToolProvider};
 

@@ -7,8 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::{RegistrationError, tool_names};
 use crate::host::listings::RegisteredProvider;
-use crate::host::registry::ProviderTable;
-use crate::host::registry::Roster;
+use crate::host::registry::{ProviderTable, Roster};
 use crate::host::{ToolHost, attempt};
 use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
 use crate::provider::ToolProvider;
@@ -17,7 +16,7 @@ use crate::provider::ToolProvider;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Removal {
     /// How many calls and requests were still running after
-    /// [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD), and were cancelled.
+    /// [`REMOVAL_GRACE_PERIOD`](attempt::REMOVAL_GRACE_PERIOD), and were cancelled.
     pub cancelled: usize,
 }
 
@@ -41,7 +40,7 @@ impl ToolHost {
 
     /// Removes a provider by the name it was registered under; one that the host was built with has
     /// the name of its component. New calls get an error that says it was removed. Running calls
-    /// may finish; after [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD) they are cancelled.
+    /// may finish; after [`REMOVAL_GRACE_PERIOD`](attempt::REMOVAL_GRACE_PERIOD) they are cancelled.
     /// Then the provider is closed, even if the caller no longer waits.
     ///
     /// A tool that removes its own provider waits for itself, and is cancelled after that time.

@@ -11,16 +11,14 @@ use super::builder::ToolHostBuilder;
 use super::fake::{
     FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, of_server, variables,
 };
-use super::policy::Approval;
-use super::policy::Decision;
+use super::policy::{Approval, Decision};
 use super::recorder::RecordError;
 use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope, LookupScope};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
-use crate::model::ToolSchema;
 use crate::model::{
     Diagnostic, Error, ErrorKind, EventSink, HostEvent, Origin, SourceLocation, ToolName,
-    ToolResult, ToolStatus,
+    ToolResult, ToolSchema, ToolStatus,
 };
 
 fn words(pairs: &[(&str, &str)]) -> CallArguments {

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::{McpSession, ProgressUpdate};
 use crate::mcp::message::RawJson;
+use crate::mcp::notifications;
 use crate::mcp::questions::OpenQuestion;
-use crate::mcp::responder::{QuestionContext, QuestionRefusal};
+use crate::mcp::responder::{self, QuestionContext, QuestionRefusal};
 use crate::mcp::wire::OutgoingFrame;
-use crate::mcp::{notifications, responder};
 use crate::model::{CallId, HostEvent, LogLevel};
 
 /// How long a question may wait that no request of ours waits for…

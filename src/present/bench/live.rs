@@ -7,8 +7,7 @@ use crate::bench::report::TargetReport;
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
 use crate::present::{Line, Page, Role, chart};
 use crate::util::histogram::logarithmic;
-use crate::util::units::float;
-use crate::util::units::{show_count, show_duration};
+use crate::util::units::{float, show_count, show_duration};
 
 const WIDEST: usize = 100;
 /// From this width on, the distribution stands beside the rate.

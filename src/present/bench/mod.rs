@@ -6,13 +6,13 @@ mod latency_table;
 pub(crate) mod live;
 mod target;
 
-use crate::bench::bench_result::BenchFindings;
+use crate::bench::bench_result::{self, BenchFindings};
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::json::RunJson;
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
-use crate::bench::{BenchResult, ExportFormat, bench_result, export};
+use crate::bench::{BenchResult, ExportFormat, export};
 use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::json::pretty;
 

@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use super::{QUANTILES, seconds};
-use crate::present::{
-    Line, Page, Role, chart,
-    stats::{quantile, share, time},
-};
+use crate::present::stats::{quantile, share, time};
+use crate::present::{Line, Page, Role, chart};
 use crate::stats::Usage;
 use crate::stats::summary::TimeSlice;
 use crate::util::timestamp::local_time;
-use crate::util::units::float;
-use crate::util::units::{show_count, show_size};
+use crate::util::units::{float, show_count, show_size};
 
 const COLUMN: usize = 15;
 

@@ -7,8 +7,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::text;
+use crate::providers::arguments::{Arguments, text};
 use crate::util::hex::hex;
 
 pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::Error;
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::text;
+use crate::providers::arguments::{Arguments, text};
 use crate::providers::http::{DEFAULT_RESPONSE_BYTES, FetchRequest, MAX_RESPONSE_BYTES, METHODS};
 
 pub(super) const FETCH: BuiltinFunction = BuiltinFunction {

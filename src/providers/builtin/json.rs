@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BuiltinFunction, FunctionBody, FunctionResult, in_thread, input};
 use crate::model::{Error, ToolContext, ToolResult};
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::text;
+use crate::providers::arguments::{Arguments, text};
 use crate::util::jq;
 
 pub(super) const QUERY: BuiltinFunction = BuiltinFunction {

@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{BuiltinFunction, FunctionBody, FunctionResult, input};
 use crate::model::{Error, ToolResult};
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::text;
+use crate::providers::arguments::{Arguments, text};
 use crate::util::clock::Clock;
 
 const MAX_OPERATIONS: usize = 10_000;

@@ -11,8 +11,7 @@ use super::{
     BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread, input, stopped,
 };
 use crate::model::{Error, ToolContext, ToolResult};
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::{flag, text};
+use crate::providers::arguments::{Arguments, flag, text};
 use crate::util::units::show_size;
 
 /// The work in errors.
@@ -233,9 +232,8 @@ fn replace(request: &RegexRequest) -> FunctionResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CallId;
-    use crate::model::ErrorKind;
     use crate::model::error::Signal;
+    use crate::model::{CallId, ErrorKind};
     use crate::providers::local;
 
     async fn call(work: RegexWork, arguments: Value) -> FunctionResult {

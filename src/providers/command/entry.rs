@@ -13,12 +13,10 @@ use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::config::typed;
-use crate::config::typed::{ByteSize, Either, Located, PlainText, Scalar};
+use crate::config::typed::{self, ByteSize, Either, Located, PlainText, Scalar};
 use crate::model::{Diagnostic, Diagnostics, Error, JsonObject, SourceLocation};
 use crate::providers::arguments::SchemaProperties;
-use crate::providers::confinement;
-use crate::providers::confinement::{ProgramLifetime, Sandbox};
+use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env::ProgramKeys;
 use crate::providers::template::{
     Placeholder, TemplatePart, TextTemplate, is_argument_name, value_text,

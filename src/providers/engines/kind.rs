@@ -12,21 +12,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::config::{EngineConfig, EngineKeys, EngineLimits, EngineLocation};
-use super::{Engine, EngineLease, OpenEngines, config};
+use super::config::{self, EngineConfig, EngineKeys, EngineLimits, EngineLocation};
+use super::{Engine, EngineLease, OpenEngines};
 use crate::config::spec::ToolSpec;
-use crate::config::typed;
-use crate::config::typed::{Located, words};
+use crate::config::typed::{self, Located, words};
 use crate::model::{
     Diagnostics, Error, HostEvent, JsonObject, Speed, ToolCall, ToolContext, ToolDefinition,
     ToolName, ToolResult, ToolSchema, ToolScope,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
-use crate::providers::arguments::Arguments;
-use crate::providers::arguments::object_schema;
-use crate::providers::local::{LocalProvider, LocalTool};
-use crate::providers::toolkit::{SelectedTool, ToolkitKeys, ToolkitTool};
-use crate::providers::{local, toolkit};
+use crate::providers::arguments::{Arguments, object_schema};
+use crate::providers::local::{self, LocalProvider, LocalTool};
+use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys, ToolkitTool};
 
 pub(in crate::providers) struct EngineKind {
     /// What an entry is called in messages, such as `store`.

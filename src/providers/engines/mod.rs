@@ -1,15 +1,14 @@
 //! Engines: storage backends of stores and mailboxes.
 //!
 //! Owns: the contract [`Engine`], the engines themselves (`disk`, also in memory, and `remote`), what an entry
-//! may say about them (`config`), and what the kinds over them share (`kind`, `provider`). Never
+//! may say about them (`config`), and what the kinds over them share (`kind`). Never
 //! does: know what a value means.
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
 //! write of the engine ever had, so a changed version shows that another write came in between.
 //! Keys sort by their bytes. Each operation is atomic, whichever processes share the engine, and an
 //! operation that was answered has happened.
-//!
-//! The engines that entries use: those of one place share one, as long as any of them is there.
+//! Entries of one place share one engine, as long as any of them is there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

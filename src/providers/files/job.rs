@@ -14,8 +14,7 @@ use cap_std::fs::Dir;
 use tokio_util::sync::CancellationToken;
 
 use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
-use super::root::RelativePath;
-use super::root::RootDirectory;
+use super::root::{RelativePath, RootDirectory};
 use crate::model::error::Signal;
 use crate::model::{CallId, Error, ErrorKind, EventSink, HostEvent};
 use crate::providers::arguments::Arguments;

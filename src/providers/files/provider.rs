@@ -5,13 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::entry;
-use super::entry::{FileAccess, FilesEntry, FilesKeys};
+use super::entry::{self, FileAccess, FilesEntry, FilesKeys};
 use super::job::FileJob;
 use super::operation::FileOperation;
-use super::root::RelativePath;
-use super::root::RootDirectory;
-use super::{read, root, search, transfer, walk, write};
+use super::root::{self, RelativePath, RootDirectory};
+use super::{read, search, transfer, walk, write};
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{

@@ -6,8 +6,7 @@ use cap_std::fs::File;
 use serde_json::{Value, json};
 
 use super::job::{FileJob, is_base64};
-use super::root;
-use super::root::RelativePath;
+use super::root::{self, RelativePath};
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::{base64, units};

@@ -10,8 +10,7 @@
 //! Writing a new file in pieces, so that the call can be cancelled in between.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,9 +22,8 @@ use cap_std::fs::{
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::job::FileJob;
-use super::root::RelativePath;
-use super::{job, root};
+use super::job::{self, FileJob};
+use super::root::{self, RelativePath};
 use crate::model::Error;
 use crate::util::units;
 

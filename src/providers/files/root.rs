@@ -1,10 +1,5 @@
-//! The directory of an entry, opened once and kept open.
-//!
-//! Validated relative paths of calls.
-//!
-//! Opening entries of the directory: regular files only, never pipes or devices.
-//!
-//! Metadata of a directory entry, read without opening it.
+//! The directory of an entry, opened once and kept open; validated relative paths in it; opening what is
+//! there, regular files only, never pipes or devices; and reading about it without opening.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,8 +15,7 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::entry;
-use super::job;
-use super::job::FileJob;
+use super::job::{self, FileJob};
 use crate::model::{Error, ErrorPhase, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::private_file;

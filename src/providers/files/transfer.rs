@@ -5,11 +5,10 @@ use std::io;
 
 use cap_std::fs::{Dir, MetadataExt as _};
 
-use super::job::FileJob;
-use super::replace::{FileReplacement, open_directory, rename_new};
-use super::root::RelativePath;
+use super::job::{self, FileJob};
+use super::replace::{self, FileReplacement, open_directory, rename_new};
+use super::root::{self, RelativePath};
 use super::write::success_result;
-use super::{job, replace, root};
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::units;

@@ -5,8 +5,7 @@ use std::io::Read as _;
 use memchr::memmem;
 
 use super::job::{FileJob, is_base64};
-use super::replace;
-use super::replace::FileReplacement;
+use super::replace::{self, FileReplacement};
 use super::root::RelativePath;
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;

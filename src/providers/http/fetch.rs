@@ -8,8 +8,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::entry::METHODS;
-use super::request::header_name;
-use super::request::{HttpRequest, header_value};
+use super::request::{HttpRequest, header_name, header_value};
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, send};
 use crate::model::{Error, ErrorKind, ToolResult};

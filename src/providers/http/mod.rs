@@ -1,19 +1,16 @@
 //! HTTP tools: one request for each call, built from a template.
 //!
-//! Owns: what an entry may say (`entry`, `auth`, `params`), filling it in (`template`, `url_template`,
+//! Owns: what an entry may say (`entry`, `auth`), filling it in (`template`, `url_template`,
 //! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an
 //! answer means (`response`) and which failures may be repeated (`retry`). Never does: let an argument
 //! choose scheme, host or port, leave the origin, or repeat a request itself.
-//!
-//! Which hosts an entry would contact, derived from the entry as written.
 
 use url::Url;
 
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{DefaultsKeys, KindClaim, KindDescriptor};
-use crate::config::typed;
-use crate::config::typed::{Keys, Located};
+use crate::config::typed::{self, Keys, Located};
 use crate::provider::ProviderKind;
 use entry::HttpKeys;
 pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};

@@ -8,8 +8,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 
 use super::entry::{self, HttpEntry, IDEMPOTENT};
-use super::send::{CONNECT_TIMEOUT, send};
-use super::send::{HttpFailure, retry_after};
+use super::send::{CONNECT_TIMEOUT, HttpFailure, retry_after, send};
 use super::{request, response};
 use crate::config::spec::ToolSpec;
 use crate::model::{

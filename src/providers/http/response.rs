@@ -10,17 +10,15 @@
 //! | other 4xx, 5xx | no success, `tool` |
 
 use bytes::Bytes;
-use reqwest::Method;
-use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::pointer;
 use crate::model::{Error, ErrorPhase, ToolResult};
 use crate::net::address::display_url;
-use crate::net::response::content_type;
-use crate::net::response::{lossy, server_message, truncate};
+use crate::net::response::{content_type, lossy, server_message, truncate};
 use crate::util::base64;
 use crate::util::units::show_size;
 

@@ -16,16 +16,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::request::HttpRequest;
 use super::response::HttpResponse;
-use crate::config::typed;
-use crate::config::typed::{Located, Retries, Texts, Timespan};
+use crate::config::typed::{self, Located, Retries, Texts, Timespan};
 use crate::model::{Diagnostic, Diagnostics, Error, ErrorPhase, RetryAdvice};
+use crate::net::address;
 use crate::net::client::HttpClient;
 use crate::net::posted_body::PostedBody;
-use crate::net::redirect::MethodSafety;
+use crate::net::redirect::{self, MethodSafety};
 use crate::net::response::{
     MAX_ERROR_BODY, MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers,
 };
-use crate::net::{address, redirect};
 use crate::util::spelling::did_you_mean;
 use crate::util::units::show_size;
 

@@ -1,22 +1,19 @@
 //! Mailboxes: an entry becomes the tools `{component}-send`, `-receive` and `-list`, by which
 //! agents leave messages for each other.
 //!
-//! Owns: what a message is (`message`), the table of the tools (`tools`), and what they do
-//! (`operations`). Never does: keep a message (see `engines`), or look into one.
+//! Owns: what a message is (`message`), the table of the tools, and what they do (`operations`). Never does: keep a message (see `engines`), or look into one.
 //!
 //! A message is handed to exactly one receiver, however many receive at the same time, and in the
 //! order in which messages were accepted. It is then deleted: a receiver that dies with it loses
 //! it (at most once). A mailbox exists while it contains a message and need not be created.
-//!
-//! The tools of a mailbox: their definitions, and the functions that run them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::engines::config::{EngineKeys, EngineLimits};
-use super::engines::kind::{EngineKind, EngineTool, StoreEffect};
-use super::engines::{Quota, config, kind};
+use super::engines::Quota;
+use super::engines::config::{self, EngineKeys, EngineLimits};
+use super::engines::kind::{self, EngineKind, EngineTool, StoreEffect};
 use super::toolkit::{ToolkitKeys, ToolkitTool};
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::config::typed::Keys;

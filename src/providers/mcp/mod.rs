@@ -18,7 +18,7 @@ pub mod roots;
 mod status;
 mod throttle;
 
-pub use endpoint::identity;
+pub use endpoint::{describe, identity, open_wire, start};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,7 +48,6 @@ use auth::ServerAuth;
 use client_sessions::SessionServers;
 use code_watch::CodeWatch;
 use connection_slot::ConnectionSlot;
-pub use endpoint::{describe, open_wire, start};
 use offerings::OfferingCounts;
 use status::Health;
 use throttle::ListThrottle;

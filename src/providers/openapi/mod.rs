@@ -2,12 +2,10 @@
 //! of kind `http`.
 //!
 //! Owns: reading a local document of version 3.0 or 3.1 (`document`), choosing operations
-//! (`include`), and turning one into an entry (`operation`, `schema`). Never does: fetch anything,
+//! (`include`), and turning one into an entry (`operation`). Never does: fetch anything,
 //! or send a request; what is built here are entries, and `http` does the rest.
 //!
-//! `include`: which operations of a document become tools.
-//!
-//! It is an allowlist, and required: a document may contain hundreds of operations, and
+//! `include` is an allowlist, and required: a document may contain hundreds of operations, and
 //! new ones must not appear by themselves. `operations`, `tags` and `paths` are patterns.
 
 use std::borrow::Cow;
@@ -21,14 +19,12 @@ use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::has_reference;
 use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
-use crate::config::typed;
-use crate::config::typed::{Keys, Located};
+use crate::config::typed::{self, Keys, Located};
 use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind, read_each};
 use crate::util::pattern;
 use crate::util::spelling::did_you_mean;
-use document::ReferenceGraph;
-use document::{OpenApiDocument, OpenApiOperation};
+use document::{OpenApiDocument, OpenApiOperation, ReferenceGraph};
 
 mod document;
 mod operation;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::document::{OpenApiDocument, OpenApiOperation, list};
-use super::document::{ReferenceGraph, SchemaBundler};
+use super::document::{OpenApiDocument, OpenApiOperation, ReferenceGraph, SchemaBundler, list};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{Located, names};

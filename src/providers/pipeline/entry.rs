@@ -12,13 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::step;
-use super::step::{PipelineStep, StepKeys};
+use super::step::{self, PipelineStep, StepKeys};
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::config::typed;
-use crate::config::typed::Located;
+use crate::config::typed::{self, Located};
 use crate::model::{Diagnostic, Diagnostics};
 use crate::providers::arguments::SchemaProperties;
 use crate::providers::template::Placeholder;

@@ -4,15 +4,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::entry::PipelinePlan;
 use super::step::{MAX_PARALLEL, OnError, PipelineStep, title};
-use super::template;
-use super::template::PipelineTemplate;
-use super::template::{Scope, ScopeView};
+use super::template::{self, PipelineTemplate, Scope, ScopeView};
 use crate::model::{
     Error, ErrorKind, HostEvent, JsonObject, LogLevel, NestedCall, ToolCaller, ToolContext,
     ToolResult,

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::template::{LocatedReference, PipelineTemplate, RESERVED_NAMES, ScopeView, located};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::typed;
-use crate::config::typed::{Either, Limit, Located, Retries};
+use crate::config::typed::{self, Either, Limit, Located, Retries};
 use crate::model::{Diagnostic, Diagnostics, Error, SourceLocation};
 use crate::providers::template::TextTemplate;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::definition::PythonClass;
-use super::definition::{OfferedTool, OfferedTools};
+use super::definition::{OfferedTool, OfferedTools, PythonClass};
 use super::description_cache::DescriptionCache;
 use super::entry::{PythonEntry, Selection};
 use super::pool::{KeyWorkers, WorkerKey, WorkerPool};

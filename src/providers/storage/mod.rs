@@ -1,25 +1,21 @@
 //! Stores: an entry becomes the tools `{component}-read`, `-write`, `-list`, `-delete`, `-clear`.
 //!
-//! Owns: the table of the tools (`tools`), what they do (`operations`), and handing entries of type `postgresql` to an MCP server (`server_alias`). Never
-//! does: keep a value (see `engines`), or look into one.
-//!
-//! The tools of a store: their definitions, and the functions that run them.
-//!
-//! Entries of type `postgresql`: a name under which an MCP server's tools are listed.
+//! Owns: the table of the tools, what they do (`operations`), and handing entries of type `postgresql`
+//! to an MCP server, whose tools are listed under their name. Never does: keep a value (see `engines`),
+//! or look into one.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::engines::config::{EngineKeys, EngineLimits, StorageType};
-use super::engines::kind::{EngineKind, EngineTool, StoreAccess, StoreEffect};
-use super::engines::{Quota, config, kind};
+use super::engines::Quota;
+use super::engines::config::{self, EngineKeys, EngineLimits, StorageType};
+use super::engines::kind::{self, EngineKind, EngineTool, StoreAccess, StoreEffect};
 use super::toolkit::{ToolkitKeys, ToolkitTool, component};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
-use crate::config::typed;
-use crate::config::typed::{Keys, Located};
+use crate::config::typed::{self, Keys, Located};
 use crate::model::{Diagnostic, Error, check_name};
 use crate::provider::{Preview, ProviderKind};
 use operations::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE};

@@ -21,8 +21,7 @@ use crate::host::ToolHost;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::function_tool::FunctionTool;
 use crate::host::link::{HostLink as _, LinkError, Observation, ObservationSink, ObserveRequest};
-use crate::host::policy::Decision;
-use crate::host::policy::{Approval, ApprovalRequest, Approver};
+use crate::host::policy::{Approval, ApprovalRequest, Approver, Decision};
 use crate::host::request::{CallOutcome, CallRequest, ListScope, LookupScope};
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, NoQuestionHandler, ToolContext,

@@ -13,13 +13,12 @@ use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::changes::DEFAULT_LEVEL;
+use super::changes::{self, DEFAULT_LEVEL};
 use super::client_registry::ClientQuestion;
 use super::running_request::{ParkedRequest, RequestKey, RequestStep, RunningRequest};
-use super::{CatalogueServer, changes, questions};
+use super::{CatalogueServer, questions};
 use crate::host::link::Observation;
-use crate::host::request;
-use crate::host::request::ItemRequest;
+use crate::host::request::{self, ItemRequest};
 use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply, TraceContext};
 use crate::providers::mcp::call::{METADATA, SESSION, USER};
 use crate::serve::background::service;

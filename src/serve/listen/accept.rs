@@ -1,8 +1,4 @@
-//! Accepting connections, whatever they carry.
-//!
-//! Where a network transport may listen.
-//!
-//! One connection, from its first message to its last.
+//! Where a network transport may listen, accepting connections, and each from its first message to its last.
 
 use std::future::poll_fn;
 use std::io;

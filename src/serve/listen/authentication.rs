@@ -3,8 +3,7 @@
 //! The token that network clients must send.
 
 use std::fs::File;
-use std::io;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -21,12 +21,11 @@ use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::MAX_MESSAGE;
-use super::accept;
 use super::authentication::{Authenticator, Requester};
 use super::bounded_stream::ReadingMessage;
 use super::mcp_service::HttpAnswer;
 use super::text_transport::{TextError, TextSink, TextTransport};
+use super::{MAX_MESSAGE, accept};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 pub(super) const MAX_CLIENTS: usize = 4_096;

@@ -10,8 +10,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::WarningSink;
-use crate::mcp::message::{INVALID_REQUEST, PARSE_ERROR};
-use crate::mcp::message::{Incoming, ParsedInput, RpcMessage};
+use crate::mcp::message::{INVALID_REQUEST, Incoming, PARSE_ERROR, ParsedInput, RpcMessage};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 

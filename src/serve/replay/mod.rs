@@ -13,8 +13,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::mcp::message::RpcMessage;
-use crate::mcp::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR};
+use crate::mcp::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR, RpcMessage};
 use crate::mcp::{SUBSCRIPTION, json_text};
 use crate::model::Error;
 use client::{ClientEnd, ReplayClient};

@@ -292,10 +292,8 @@ fn place(spread: &Distribution, time: Duration) -> usize {
 #[cfg(test)]
 mod histogram_tests {
     use super::*;
-    use crate::tui::theme::ColourScheme;
-    use crate::tui::theme::Theme;
-    use crate::util::histogram::Durations;
-    use crate::util::histogram::logarithmic;
+    use crate::tui::theme::{ColourScheme, Theme};
+    use crate::util::histogram::{Durations, logarithmic};
 
     fn sample() -> Distribution {
         let mut all = Durations::default();

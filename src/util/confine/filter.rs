@@ -1,13 +1,11 @@
 //! The seccomp filter of a confined child, for what file rules cannot express.
 //!
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
-//! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it
-//! closes known ways around the file rules and makes no claim about the rest of the kernel.
+//! filter is a list of what is forbidden, not of what is allowed: it closes known ways around the
+//! file rules and makes no claim about the rest of the kernel.
 //!
-//! The system calls denied to a confined child.
-//!
-//! It is the only list: [`super::filter`] builds the filter from it, and [`super::coverage()`] tells
-//! a person what the filter keeps. A call that is denied here and has a counterpart that takes a
+//! The list here is the only one: the filter is built from it, and [`super::coverage()`] tells a
+//! person what the filter keeps. A call that is denied here and has a counterpart that takes a
 //! directory or a descriptor is denied in all its forms.
 
 use std::collections::BTreeMap;

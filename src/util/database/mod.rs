@@ -1,10 +1,8 @@
 //! Opening and migrating our `SQLite` files.
 //!
 //! Owns: finding out what is at a path without touching it, creating a new file completely or not
-//! at all (`path`), and the versions of the contents (`schema`). Never does: know what is stored,
-//! or word an error about it.
-//!
-//! The schema of a database file, and its migrations.
+//! at all (`path`), and the versions of the contents. Never does: know what is stored, or word an
+//! error about it.
 
 use std::path::Path;
 use std::time::Duration;

@@ -21,8 +21,7 @@ use jaq_json::{Num, Val, read};
 use serde_json::Value;
 use thiserror::Error;
 
-use budget::InstrumentedDef;
-use budget::{JqBudget, JqEngine, JqLimits, JqRunData};
+use budget::{InstrumentedDef, JqBudget, JqEngine, JqLimits, JqRunData};
 
 pub mod budget;
 

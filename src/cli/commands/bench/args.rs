@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use crate::bench::bench_result::ExportFormat;
 use crate::bench::plan::{OverflowPolicy, WarmUp};
-use crate::bench::syntax;
-use crate::bench::syntax::ConcurrencySpec;
+use crate::bench::syntax::{self, ConcurrencySpec};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::commands::prelude::*;
 

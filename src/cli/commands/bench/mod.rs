@@ -1,8 +1,5 @@
-//! `toolhost bench`: benchmarking one or several tools.
-//!
-//! The live display of a run, and ending it on a key or a signal.
-//!
-//! Writing the result files of a run.
+//! `toolhost bench`: benchmarking one or several tools, with a live display that a key or a signal ends, and
+//! the files of its result.
 
 use tokio_util::sync::CancellationToken;
 

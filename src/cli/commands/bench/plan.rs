@@ -1,8 +1,4 @@
-//! Turning the options into a plan.
-//!
-//! The tools of a run, as named on the command line.
-//!
-//! `--export-locust`: writing a locustfile instead of running the benchmark.
+//! Turning the options and the named tools into a plan, or into a locustfile (`--export-locust`).
 
 use secrecy::ExposeSecret as _;
 use tokio_util::sync::CancellationToken;
@@ -10,11 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::args::BenchArgs;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
-use crate::bench::plan::BenchPlan;
-use crate::bench::plan::PlanOptions;
-use crate::bench::plan::read_lines;
-use crate::bench::targets;
-use crate::bench::targets::{ArgumentInput, TargetOptions, TargetSpec};
+use crate::bench::plan::{BenchPlan, PlanOptions, read_lines};
+use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::commands::prelude::*;
 use crate::config::spec::{AuthSpec, Endpoint, ServerSpec, Transport};
 use crate::util::text::variable_name;

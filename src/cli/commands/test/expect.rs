@@ -7,12 +7,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::report::Failure;
-use crate::bench::Benchmark;
-use crate::bench::interval;
 use crate::bench::plan::PlanOptions;
 use crate::bench::statistic::Statistic;
 use crate::bench::syntax::ConcurrencySpec;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
+use crate::bench::{Benchmark, interval};
 use crate::config::suite::{self, Expectations, LatencyLimits, Snapshots, TestCase};
 use crate::host::ToolHost;
 use crate::host::request::CallArguments;

@@ -13,8 +13,7 @@ use super::exchanges::HttpExchange;
 use crate::mcp::credentials::{Challenge, ChallengeOutcome};
 use crate::mcp::wire::OutgoingFrame;
 use crate::model::Error;
-use crate::net::response::OriginResponse;
-use crate::net::response::lossy;
+use crate::net::response::{OriginResponse, lossy};
 
 const MAX_AUTHORIZATIONS: usize = 3;
 const MAX_CHALLENGES: usize = 5;

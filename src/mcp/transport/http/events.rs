@@ -11,8 +11,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::answer_match::{AnswerMatch, match_answer};
-use super::exchanges::LargeMessagePermit;
-use super::exchanges::{ExchangeStage, HttpExchange};
+use super::exchanges::{ExchangeStage, HttpExchange, LargeMessagePermit};
 use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
 use super::{HttpShared, headers};

@@ -11,20 +11,19 @@ use serde_json::Value;
 use tokio::time::timeout;
 use url::Url;
 
-use super::HttpShared;
 use super::answer_match::{AnswerMatch, is_error, match_answer};
-use super::exchanges::LargeMessagePermit;
-use super::exchanges::{ExchangeStage, HttpExchange};
-use super::headers;
+use super::exchanges::{ExchangeStage, HttpExchange, LargeMessagePermit};
 use super::status::session_lost;
+use super::{HttpShared, headers};
 use crate::mcp::message::Incoming;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
 use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
-use crate::net::response::server_message;
-use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type, too_large};
+use crate::net::response::{
+    OriginResponse, ResponseBody, check_headers, content_type, server_message, too_large,
+};
 use crate::util::lock::lock;
 use crate::util::units::show_duration;
 

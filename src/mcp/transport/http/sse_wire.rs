@@ -12,8 +12,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::events::{SseStream, SseStreamEnd};
-use super::exchanges::ArrivalReceiver;
-use super::exchanges::{ExchangeStage, HttpExchange};
+use super::exchanges::{ArrivalReceiver, ExchangeStage, HttpExchange};
 use super::post::{PostResponse, headers_timeout_error};
 use super::sse::{SseEvent, SseItem};
 use super::target::HttpTarget;
@@ -22,8 +21,7 @@ use crate::mcp::message::Incoming;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
-use crate::net::response::{OriginResponse, content_type};
-use crate::net::response::{lossy, server_message, truncate};
+use crate::net::response::{OriginResponse, content_type, lossy, server_message, truncate};
 use crate::util::lock::lock;
 
 /// The longest address an `endpoint` event may name, in bytes.

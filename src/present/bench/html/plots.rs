@@ -3,16 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::AxisScale;
-use super::escaped;
+use super::{AxisScale, escaped};
 use crate::bench::compare::letter;
 use crate::bench::formatting::per_second;
 use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::bench::snapshot::rates;
-use crate::util::histogram::Durations;
-use crate::util::histogram::logarithmic;
-use crate::util::units::show_duration;
-use crate::util::units::{float, float_len};
+use crate::util::histogram::{Durations, logarithmic};
+use crate::util::units::{float, float_len, show_duration};
 
 /// Maximum number of targets drawn; more lines could not be told apart.
 const MAX_TARGETS: usize = 4;

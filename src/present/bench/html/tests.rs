@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bench::baseline;
 use crate::bench::bench_result::AcceptanceCriteria;
 use crate::bench::compare::compare;
 use crate::bench::fixtures::{noisy, report, rounds, target};
 use crate::bench::json::RunJson;
 use crate::bench::report::ErrorReport;
-use crate::bench::threshold;
+use crate::bench::{baseline, threshold};
 
 const EVIL: &str = "x\"><script src=https://evil.test/a.js></script>\u{1b}[31m\u{202e}";
 

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::entry::fill_argument;
-use super::entry::{self, CommandEntry, CommandInput};
+use super::entry::{self, CommandEntry, CommandInput, fill_argument};
 use super::result;
-use super::run::CommandEventReader;
-use super::run::{self, ProgramLimits};
+use super::run::{self, CommandEventReader, ProgramLimits};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::ToolSpec;

@@ -1,6 +1,8 @@
 //! Tests with real programs: scripts for `/bin/sh` in temporary directories.
 
-use crate::model::ToolStatus;
+use crate::model::{
+    CallId, ErrorKind, EventSink, HostEvent, Origin, ToolName, ToolSource, ToolStatus,
+};
 use crate::provider::ToolProvider;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
@@ -13,7 +15,6 @@ use super::*;
 use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect, Seal};
 use crate::config::environment::FixedEnvironment;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
-use crate::model::{CallId, ErrorKind, EventSink, HostEvent, Origin, ToolName, ToolSource};
 
 /// A directory with one script, and the entry that runs it.
 struct CommandHarness {

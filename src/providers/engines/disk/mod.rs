@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::TransactionBehavior::{Deferred, Immediate};
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::TransactionBehavior::{self, Deferred, Immediate};
+use rusqlite::{Connection, ErrorCode, Transaction};
 use tokio::sync::Notify;
 
 use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use crate::util::database;
-use crate::util::database::{DatabaseSchema, Durability};
+use crate::util::database::{self, DatabaseSchema, Durability};
 use open::StoreConnection;
 
 mod open;

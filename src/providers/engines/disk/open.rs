@@ -6,8 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::Mode;
 
-use super::LAYOUT;
-use super::StoreFile;
+use super::{LAYOUT, StoreFile};
 use crate::model::Error;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};

@@ -2,12 +2,9 @@
 //!
 //! Owns: the refusal. With roots set on the entry, an address that lies in none of them is refused
 //! before anything is sent; without roots, everything is allowed. Addresses are compared as
-//! text ([`normalized_uri`]): a symbolic link inside a root is the server's business. Never does: open
+//! text, in a normalised form: a symbolic link inside a root is the server's business. Never does: open
 //! anything.
-//!
-//! URIs in a normalised form that can be compared.
-//!
-//! Which arguments are URIs, by their schema.
+//! Which arguments are addresses is seen from their schema.
 
 use std::collections::HashSet;
 

@@ -5,12 +5,10 @@ use std::sync::atomic::AtomicUsize;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::entry;
-use super::entry::PipelinePlan;
+use super::entry::{self, PipelinePlan};
 use super::run::PipelineRun;
 use super::step;
-use super::template::PipelineTemplate;
-use super::template::Scope;
+use super::template::{PipelineTemplate, Scope};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{

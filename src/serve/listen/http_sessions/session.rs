@@ -15,8 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::EventStream;
-use super::SessionError;
+use super::{EventStream, SessionError};
 use crate::serve::catalogue_server::SessionEnded;
 use crate::serve::listen::bounded_stream::MAX_UNANSWERED;
 use crate::serve::shared_room::SharedRoom;

@@ -1,21 +1,20 @@
 //! Draws the benchmark view: plan, run, results.
 
-use crate::bench::bench_result::BenchResult;
+use crate::bench::bench_result::{self, BenchResult};
 use crate::bench::compare::letter;
 use crate::bench::control::RunPhase;
 use crate::bench::formatting::{calls, per_second};
 use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
 use crate::bench::report::{RunStatus, TargetReport, throughput};
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
-use crate::bench::{bench_result, steps};
+use crate::bench::steps;
 use crate::present::stats::QUANTILES;
 use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{self, BenchRun, BenchView};
 use crate::tui::widgets::page::side_by_side;
-use crate::util::histogram::Durations;
-use crate::util::histogram::logarithmic;
+use crate::util::histogram::{Durations, logarithmic};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let bench = &state.bench;

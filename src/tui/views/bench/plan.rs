@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::plan::PlanOptions;
-use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
+use crate::bench::plan::{BenchPlan, LoadModel, PlanOptions, Sharing};
 use crate::bench::{formatting, syntax};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
@@ -178,9 +177,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::bench::plan::Arrivals;
-    use crate::bench::plan::OverflowPolicy;
-    use crate::bench::plan::RunLimits;
+    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits};
 
     fn form(entries: &[(PlanField, &str)]) -> PlanForm {
         let mut form = PlanForm::default();

@@ -4,11 +4,10 @@ use std::convert::Infallible;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::bench;
 use crate::bench::bench_result::BenchResult;
 use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::BenchSnapshot;
-use crate::bench::{ArgumentInput, Benchmark, RunControl, TargetOptions, TargetSpec};
+use crate::bench::{self, ArgumentInput, Benchmark, RunControl, TargetOptions, TargetSpec};
 use crate::host::request::CallArguments;
 use crate::tui::prelude::*;
 

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::tui::keys::KeyPress;
-use crate::tui::keys::Keymap;
+use crate::tui::keys::{KeyPress, Keymap};
 
 fn schema() -> Value {
     json!({

@@ -121,17 +121,12 @@ mod tests {
     use serde_json::json;
 
     use crate::tui::app::AppState;
-    use crate::tui::event::AppEvent;
-    use crate::tui::event::UserInput;
-    use crate::tui::tests::drawing::ASCII;
-    use crate::tui::tests::drawing::picture;
+    use crate::tui::event::{AppEvent, UserInput};
+    use crate::tui::tests::drawing::{ASCII, picture};
     use crate::tui::tests::press;
     use crate::tui::theme::Theme;
     use crate::tui::views::history::tasks::PastCalls;
-    use crate::tui::views::history::tests::entry;
-    use crate::tui::views::history::tests::opened;
-    use crate::tui::views::history::tests::past;
-    use crate::tui::views::history::tests::shown;
+    use crate::tui::views::history::tests::{entry, opened, past, shown};
 
     fn sized(width: u16, height: u16) -> AppState {
         let mut state = shown();

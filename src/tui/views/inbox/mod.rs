@@ -12,14 +12,12 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use crate::host::form;
-use crate::host::form::ResolvedSchema;
+use crate::host::form::{self, ResolvedSchema};
 use crate::host::questions;
 use crate::host::validate::Violation;
 use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::AskId;
-use crate::tui::keys::KeyPress;
-use crate::tui::keys::KeyPress::{AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, PageUp};
+use crate::tui::keys::KeyPress::{self, AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, PageUp};
 use crate::tui::prelude::*;
 use crate::tui::views::form::{FORM, LINES};
 use crate::tui::views::inbox::approval::PendingApproval;

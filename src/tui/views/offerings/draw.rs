@@ -309,10 +309,8 @@ mod tests {
 
     use crate::model::Completion;
     use crate::tui::app::AppState;
-    use crate::tui::event::AppEvent;
-    use crate::tui::event::UserInput;
-    use crate::tui::tests::drawing::ASCII;
-    use crate::tui::tests::drawing::picture;
+    use crate::tui::event::{AppEvent, UserInput};
+    use crate::tui::tests::drawing::{ASCII, picture};
     use crate::tui::tests::press;
     use crate::tui::theme::Theme;
     use crate::tui::views::offerings::tests::{contents, listed, offered, resource};

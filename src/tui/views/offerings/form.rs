@@ -6,8 +6,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference, PromptArgum
 use crate::tui::prelude::*;
 use crate::tui::views::offerings::tasks;
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
-use crate::util::uri_template;
-use crate::util::uri_template::expand;
+use crate::util::uri_template::{self, expand};
 
 const MAX_SUGGESTIONS: usize = 100;
 

@@ -14,9 +14,8 @@ use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent};
 use crate::tui::layout::Pane;
 use crate::tui::tests::{press, sample, tell};
-use crate::tui::views::offerings::tasks;
 use crate::tui::views::offerings::tree::{OfferingId, OfferingRow, ServerOfferings};
-use crate::tui::views::offerings::{OfferingRequest, OfferingResponse};
+use crate::tui::views::offerings::{OfferingRequest, OfferingResponse, tasks};
 
 fn raw() -> Arc<RawValue> {
     Arc::from(RawValue::from_string("{}".to_owned()).unwrap())

@@ -12,9 +12,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::inbox::{self, approval};
 use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::pins::PinWindow;
-use crate::tui::views::result;
-use crate::tui::views::tools;
-use crate::tui::views::trust;
+use crate::tui::views::{result, tools, trust};
 use crate::tui::widgets::filter::Picker;
 
 impl AppState {

@@ -7,14 +7,12 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::host::content;
-use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
+use crate::host::content::{self, is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{ErrorKind, ToolResult};
 use crate::present::messages;
 use crate::tui::prelude::*;
-use crate::tui::widgets::json_tree;
-use crate::tui::widgets::json_tree::JsonTree;
+use crate::tui::widgets::json_tree::{self, JsonTree};
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::{Picture, PictureBox};
 use crate::tui::widgets::scroll_text::TextLimits;

@@ -5,9 +5,8 @@ use crate::model::{ToolDefinition, ToolStatus};
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
-use crate::tui::views::form;
-use crate::tui::views::tools;
 use crate::tui::views::tools::list::ToolRow;
+use crate::tui::views::{form, tools};
 use crate::tui::widgets::scroll_text::TextLimits;
 
 const LIMITS: TextLimits = TextLimits::of_lines(100_000, "The rest is not shown.");

@@ -4,11 +4,10 @@ use crate::model::{ServerState, ToolStatus};
 use crate::present::table::GAP;
 use crate::present::{TableColumn, TableLayout, messages};
 use crate::tui::prelude::*;
-use crate::tui::views::servers;
 use crate::tui::views::tools::list::{
     ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
 };
-use crate::tui::views::trust;
+use crate::tui::views::{servers, trust};
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
 type UsageCell = fn(UsageFigures, bool) -> present::Line;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::breakpoints::{Breakpoint, BreakpointChange};
-use crate::host::content::ContentPayload;
+use crate::host::command;
+use crate::host::content::{self, ContentPayload};
 use crate::host::request::{CallArguments, CallRequest};
-use crate::host::{command, content};
 use crate::model::ToolResult;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{blocking, error_message, write};

@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::assembly::host_locator::{HostLocator, attached_front_end};
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
-use crate::assembly::{Assembly, FrontEnd};
+use crate::assembly::{self, Assembly, FrontEnd};
 use crate::audit::Masker;
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
@@ -18,6 +18,7 @@ use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
+use crate::history;
 use crate::host::ToolHost;
 use crate::model::EventSink;
 use crate::serve::background::client::HostClient;
@@ -26,7 +27,6 @@ use crate::tui::tasks::{ConsoleDeps, EffectRunner, blocking};
 use crate::tui::views::stats::tasks::OpenStatistics;
 use crate::tui::views::trust::TrustStatus;
 use crate::util::clock::Clock;
-use crate::{assembly, history};
 
 /// The time between two looks at the metadata of the trust store.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
