@@ -255,7 +255,8 @@ mod tests {
                      CONTAINER_HOST OPENSSL_CONF DOTNET_STARTUP_HOOKS CORECLR_PROFILER_PATH \
                      PLAYWRIGHT_DOWNLOAD_HOST PUPPETEER_DOWNLOAD_BASE_URL R_PROFILE_USER JULIA_PROJECT \
                      XDG_CONFIG_HOME KUBECONFIG LESSOPEN LESSKEY PROMPT_COMMAND TOOLHOST_TRUST \
-                     RUSTUP_DIST_SERVER CARGO_BUILD_RUSTC_WRAPPER LC_ALL PWD APP MCP _JAVA_OPTIONS"
+                     RUSTUP_DIST_SERVER CARGO_BUILD_RUSTC_WRAPPER LC_ALL PWD APP MCP _JAVA_OPTIONS \
+                     github_token 9_TOKEN"
             .split_whitespace()
         {
             assert!(!is_setting(name), "{name}");

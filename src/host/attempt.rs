@@ -297,6 +297,25 @@ mod tests {
         ToolDefinition::new(ToolName::of("c", "t"), source, "kind", Origin::Server("c".into()))
     }
 
+    #[tokio::test]
+    async fn an_answer_is_checked_if_that_is_wanted_and_nothing_has_failed() {
+        let mut declared = tool(ToolSource::Mcp);
+        declared.output_schema = Some(serde_json::json!({ "required": ["sum"] }).into());
+        let listed = ListedTool::new(std::sync::Arc::new(declared));
+        for (error, validate, said) in [
+            (None, true, Some("does not match its own output schema")),
+            (None, false, None),
+            (Some(Error::tool("it broke")), true, Some("it broke")),
+        ] {
+            let mut result = ToolResult::json(serde_json::json!({ "product": 6 }));
+            result.error = error;
+            check_output(&listed, &mut result, validate).await;
+            let message = result.error.as_ref().map(|error| error.message().to_owned());
+            assert_eq!(message.is_some(), said.is_some());
+            assert!(message.unwrap_or_default().contains(said.unwrap_or_default()));
+        }
+    }
+
     #[test]
     fn a_declared_speed_of_a_server_s_tool_is_its_timeout_also_when_it_is_the_usual_one() {
         let origin = Origin::Server("s".to_owned());

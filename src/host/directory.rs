@@ -1,5 +1,5 @@
-//! The directory of tools: which exist, which provider owns each, which may be offered to others, and what
-//! their pins say.
+//! The directory of tools: which exist, which provider owns each, and which may be offered to
+//! others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,7 @@ use super::registry::{ProviderLease, ProviderTable, Roster, ToolRegistry};
 use super::request::ListScope;
 use super::sessions::Sessions;
 use crate::catalogue::build::{self, Contribution};
-use crate::catalogue::pins::content::PinnedText;
-use crate::catalogue::pins::{Pin, PinFileContent, PinReport, Pins};
+use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ErrorKind, PinState, ToolDefinition, ToolStatus};
@@ -189,68 +188,6 @@ impl ToolDirectory {
         let all: Vec<&str> = table.remote().filter_map(|m| m.inner.component()).collect();
         let is_owned = !naming::components(name, all.iter().copied()).is_empty();
         is_owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
-    }
-}
-
-impl ToolHost {
-    /// The pins that calls and listings are compared with.
-    #[doc(hidden)] // for the program's own commands
-    pub fn pins(&self) -> Arc<Pins> {
-        self.directory.pins.get()
-    }
-
-    /// Compares calls and listings with these pins from now on. Tools are listed again when they
-    /// are asked for next, over the connections there are; calls that run are not disturbed.
-    #[doc(hidden)] // for the program's own commands
-    pub fn replace_pins(&self, content: PinFileContent) {
-        let context = Arc::clone(self.pins().context());
-        self.directory.pins.replace(Pins::new(context, content));
-        for provider in self.directory.providers().iter() {
-            provider.forget_lists();
-        }
-    }
-
-    #[doc(hidden)] // for the program's own commands
-    pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> PinReport {
-        let mut report = PinReport::new(pins, catalogue, &|server| self.instructions(server));
-        let servers = report.servers.iter_mut().flat_map(|server| &mut server.changes);
-        let tools = report.tools.iter_mut().flat_map(|tool| &mut tool.changes);
-        for change in servers.chain(tools) {
-            for side in [&mut change.before, &mut change.after] {
-                *side = side.take().map(|text| self.pipeline.masker.text(&text));
-            }
-        }
-        report.failures =
-            report.failures.into_iter().map(|f| self.pipeline.masker.error(f)).collect();
-        report
-    }
-
-    #[doc(hidden)] // for the program's own commands
-    pub fn pin(&self, tool: &ToolDefinition) -> Pin {
-        Pin::of(tool, &|text| self.pipeline.masker.text(text))
-    }
-
-    #[doc(hidden)] // for the program's own commands
-    pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
-        Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))
-    }
-
-    /// The instructions of a connected server, including any secrets in them.
-    fn instructions(&self, server: &str) -> Option<String> {
-        let providers = self.directory.providers();
-        let provider = providers.server(server)?;
-        provider.inner.as_server()?.status().instructions
-    }
-
-    /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
-    pub(super) fn check_pin(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
-        let warnings = self
-            .directory
-            .pins
-            .get()
-            .check_call(tool)
-            .map_err(|error| self.pipeline.masker.error(error))?;
-        Ok(warnings.iter().map(|line| self.pipeline.masker.text(line)).collect())
     }
 }
 

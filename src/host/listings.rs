@@ -29,7 +29,7 @@ pub(super) struct ListedTool {
 }
 
 impl ListedTool {
-    fn new(definition: Arc<ToolDefinition>) -> Self {
+    pub(super) fn new(definition: Arc<ToolDefinition>) -> Self {
         Self { definition, input: OnceCell::new(), output: OnceCell::new() }
     }
 

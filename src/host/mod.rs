@@ -19,6 +19,7 @@ pub mod listings;
 pub mod load;
 pub mod nested;
 pub mod offerings;
+mod pinning;
 pub mod policy;
 pub mod questions;
 pub mod recorder;
