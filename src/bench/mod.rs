@@ -32,6 +32,7 @@
 //! # }
 //! ```
 
+mod arrival_schedule;
 pub(crate) mod baseline;
 pub(crate) mod bench_result;
 pub(crate) mod bench_runner;

@@ -1,16 +1,14 @@
 //! The schedule of a plan for one target: the phase of its run, and when its next call is made.
-//!
-//! The intended start times of calls in an open-loop load.
 
 use std::iter::Peekable;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::arrival_schedule;
 use super::control::{RunControl, RunMonitor, RunPhase};
 use super::meter::Meter;
-use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits};
+use super::plan::{BenchPlan, LoadModel, OverflowPolicy};
 use crate::util::lock::lock;
-use crate::util::units::float;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduleDecision {
@@ -62,7 +60,7 @@ impl Scheduler {
         let mut scheduler = Self { is_counted, control, monitor, meter, ..Self::default() };
         if let LoadModel::Open { arrivals, .. } = plan.model {
             let starts: Box<dyn Iterator<Item = _> + Send> =
-                Box::new(starts(arrivals, plan.limits, plan.seed));
+                Box::new(arrival_schedule::starts(arrivals, plan.limits, plan.seed));
             scheduler.starts = Some(starts.peekable());
         }
         Self { plan, ..scheduler }
@@ -204,53 +202,5 @@ impl Scheduler {
         // A call that ended in the pause made room in it.
         self.room_since = self.room_since.map(|since| since.min(now));
         lock(&self.meter).exclude_pause(pause);
-    }
-}
-
-/// The intended starts of the calls of an open load, as times since its beginning.
-pub(super) fn starts(
-    arrivals: Arrivals,
-    limits: RunLimits,
-    seed: u64,
-) -> impl Iterator<Item = Duration> + Send {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut last = 0.0;
-    let seconds = (0..).map(move |call| match arrivals {
-        Arrivals::Constant { rate } => float(call) / rate,
-        Arrivals::Poisson { rate } => {
-            // 1 − [0, 1) is never 0, so the logarithm is finite.
-            last -= (1.0 - random.f64()).ln() / rate;
-            last
-        }
-    });
-    let most = limits.requests.and_then(|requests| usize::try_from(requests).ok());
-    seconds
-        .map_while(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .take(most.unwrap_or(usize::MAX))
-        .take_while(move |start| limits.duration.is_none_or(|duration| *start < duration))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn moments(arrivals: Arrivals, count: u64) -> Vec<u128> {
-        let limits = RunLimits { requests: Some(count), duration: None };
-        starts(arrivals, limits, 7).map(|moment| moment.as_millis()).collect()
-    }
-
-    #[test]
-    fn constant_moments_are_evenly_apart_and_end_with_the_limits() {
-        assert_eq!(moments(Arrivals::Constant { rate: 100.0 }, 4), [0, 10, 20, 30]);
-        let limits = RunLimits { requests: None, duration: Some(Duration::from_millis(25)) };
-        let within = starts(Arrivals::Constant { rate: 100.0 }, limits, 7);
-        assert_eq!(within.count(), 3);
-    }
-
-    #[test]
-    fn poisson_moments_have_the_rate_on_average_and_follow_from_the_seed() {
-        let all = moments(Arrivals::Poisson { rate: 1_000.0 }, 20_000);
-        assert!((19_000..21_000).contains(all.last().unwrap()), "{:?}", all.last());
-        assert_eq!(all, moments(Arrivals::Poisson { rate: 1_000.0 }, 20_000));
     }
 }
