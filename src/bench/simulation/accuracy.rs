@@ -5,11 +5,11 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{DelayLaw, SimulatedTool, simulate, simulate_with};
+use crate::bench::arrival_schedule::starts;
 use crate::bench::plan::{
     Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits, Sharing, WarmUp,
 };
 use crate::bench::report::{BenchReport, RunStatus, TargetReport};
-use crate::bench::scheduler::starts;
 use crate::model::{Error, ErrorKind};
 use crate::util::clock::Clock as _;
 use crate::util::histogram::Durations;

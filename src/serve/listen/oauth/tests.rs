@@ -175,6 +175,11 @@ fn keys_of_every_kind_are_read() {
     let token = format!("{text}.{}", encode(pair.sign(text.as_bytes())));
     let jwk = json!([{ "kty": "OKP", "crv": "Ed25519", "x": encode(pair.public_key()) }]);
     assert!(check(&token, &keys(&jwk)).is_some());
+    // The same bytes, said to be of another curve or of another kind.
+    for (kind, curve) in [("OKP", "X25519"), ("EC", "Ed25519")] {
+        let jwk = json!([{ "kty": kind, "crv": curve, "x": encode(pair.public_key()) }]);
+        assert_eq!(check(&token, &keys(&jwk)), None, "{kind} {curve}");
+    }
 
     // Made by OpenSSL: RSA of 2,048 bits.
     let jwk = keys(&json!([{ "kty": "RSA", "e": "AQAB", "n": RSA_N }]));
