@@ -112,15 +112,18 @@ impl HttpListener {
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        let mut connection = pin!(connection.with_upgrades());
-        tokio::select! {
-            // What a client does wrong ends its own connection.
-            _ended = connection.as_mut() => {}
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                let _ended = connection.await;
+        {
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let mut connection = pin!(connection.with_upgrades());
+            tokio::select! {
+                // What a client does wrong ends its own connection.
+                _ended = connection.as_mut() => {}
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ended = connection.await;
+                }
             }
+            // A connection that failed gives its stream to nobody, and says so only when it is dropped.
         }
         let upgrade = lock(upgrade).take();
         if let (Some((upgrade, requester)), Some(authenticator)) = (upgrade, &self.authenticator)
@@ -157,6 +160,10 @@ impl HttpListener {
         };
         if let Some(page) = page {
             access::allow(page, &mut answer);
+        }
+        // Nobody without a token keeps the place of a client by asking for other things.
+        if self.is_web_socket && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         answer
     }
@@ -219,8 +226,10 @@ impl HttpListener {
         answer
     }
 
+    /// What a client can get a token for; WebSocket takes none of an authorization server.
     fn resource(&self) -> Option<&ProtectedResource> {
-        self.authenticator.as_ref()?.resource.as_ref()
+        let authenticator = self.authenticator.as_ref().filter(|_| !self.is_web_socket)?;
+        authenticator.resource.as_ref()
     }
 
     /// The metadata of the resource, for everyone: it says where to get a token.
@@ -289,13 +298,59 @@ mod tests {
 
     const ASK: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-    fn listener() -> Arc<HttpListener> {
+    const HANDSHAKE: &str = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+        Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\
+        Authorization: Bearer 0123456789abcdef\r\n\r\n";
+
+    fn listener_with(authenticator: Option<Arc<Authenticator>>) -> HttpListener {
         let clients = ClientRegistry::new();
         let host = clients.attach(ToolHost::builder()).build();
         let stop = CancellationToken::new();
         let server = CatalogueServer::new(host, clients, ServeSettings::default(), stop);
         let rules = Arc::new(AccessRules::new(Vec::new(), Vec::new()));
-        Arc::new(HttpListener::new(&server, rules, None))
+        HttpListener::new(&server, rules, authenticator)
+    }
+
+    fn listener() -> Arc<HttpListener> {
+        Arc::new(listener_with(None))
+    }
+
+    fn web_socket() -> HttpListener {
+        let issuer = url::Url::parse("https://issuer.example/").unwrap();
+        let own = url::Url::parse("http://127.0.0.1:1/mcp").unwrap();
+        let resource =
+            ProtectedResource::new(issuer.as_str(), own, Vec::new(), Vec::new()).unwrap();
+        let authenticator =
+            Authenticator::new(Some(&"0123456789abcdef".into()), None, Some(resource));
+        listener_with(Some(Arc::new(authenticator))).over_web_socket()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_over_web_socket_that_reads_no_answer_to_its_handshake_is_let_go() {
+        let (mut client, stream) = tokio::io::duplex(64);
+        let (serving, stop) = (web_socket(), CancellationToken::new());
+        let writing = async {
+            client.write_all(HANDSHAKE.as_bytes()).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = writing => {}
+            () = serving.serve_connection(stream, &stop) => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_web_socket_that_is_refused_is_closed_and_led_to_no_authorization_server() {
+        let (mut client, stream) = tokio::io::duplex(4096);
+        let (serving, stop) = (web_socket(), CancellationToken::new());
+        let refused = HANDSHAKE.replace("0123456789abcdef", "0123456789abcdee");
+        client.write_all(refused.as_bytes()).await.unwrap();
+        serving.serve_connection(stream, &stop).await;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+        assert!(!answer.contains("resource_metadata"), "{answer}");
     }
 
     #[tokio::test(start_paused = true)]
