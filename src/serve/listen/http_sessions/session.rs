@@ -28,6 +28,7 @@ const SESSION_IDLE: Duration = Duration::from_mins(30);
 /// How long the answer of a request is kept for a client whose stream broke off.
 const ANSWER_KEPT: Duration = Duration::from_mins(1);
 pub(super) const MAX_KEPT_ANSWERS: usize = 64;
+const MAX_SPARES: usize = 8;
 
 pub(super) struct ServedSession {
     /// What the service is sent.
@@ -138,15 +139,18 @@ impl ServedSession {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let (reader, has_room) = lock(&self.state).begin_request(id.clone());
-        if has_room {
-            self.hand_over(message).await?;
-        } else {
+        let opened = lock(&self.state).begin_request(id.clone());
+        let Some(reader) = opened else {
             let reason =
                 format!("{MAX_UNANSWERED} requests of this session are waiting for responses");
             let error = ErrorData::internal_error(reason, None);
-            self.deliver(ServerJsonRpcMessage::error(error, id)).await;
-        }
+            let (refusal, reader) = mpsc::channel(1);
+            let mut event = ServerSseMessage::default();
+            event.message = Some(Arc::new(ServerJsonRpcMessage::error(error, id)));
+            let _has_room = refusal.try_send(event);
+            return Ok(reader);
+        };
+        self.hand_over(message).await?;
         Ok(reader)
     }
 
@@ -190,15 +194,18 @@ impl ServedSession {
 }
 
 impl SessionState {
-    /// Opens the stream of a request, and whether no more wait than may.
-    fn begin_request(&mut self, id: Option<RequestId>) -> (mpsc::Receiver<ServerSseMessage>, bool) {
+    /// Opens the stream of a request, unless as many wait as may.
+    fn begin_request(&mut self, id: Option<RequestId>) -> Option<mpsc::Receiver<ServerSseMessage>> {
         // The stream of an unanswered request with the same id ends.
         self.requests.retain(|stream| id.as_ref().is_none_or(|id| !stream.waits_for(id)));
         let waiting = self.requests.iter().filter(|stream| stream.answered().is_none()).count();
+        if waiting >= MAX_UNANSWERED {
+            return None;
+        }
         let (stream, reader) = EventStream::of_request(self.next, id);
         self.next += 1;
         self.requests.push(stream);
-        (reader, waiting < MAX_UNANSWERED)
+        Some(reader)
     }
 
     fn read_common(
@@ -210,6 +217,9 @@ impl SessionState {
         }
         let (spare, reader) = mpsc::channel(1);
         self.spares.retain(|spare| !spare.is_closed());
+        if self.spares.len() >= MAX_SPARES {
+            self.spares.remove(0);
+        }
         self.spares.push(spare);
         Ok(reader)
     }

@@ -193,3 +193,15 @@ async fn a_stream_opened_again_begins_with_what_no_stream_was_there_for() {
         assert!(event.contains(list), "{event}");
     }
 }
+
+#[tokio::test]
+async fn further_streams_that_stay_silent_are_few() {
+    let sessions = sessions();
+    let (id, _service) = opened(&sessions).await;
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        streams.push(Box::pin(sessions.create_standalone_stream(&id).await.unwrap()));
+    }
+    assert!(matches!(streams[1].next().now_or_never(), Some(None)), "the oldest one ends");
+    assert!(streams[2].next().now_or_never().is_none());
+}
