@@ -16,6 +16,7 @@ use rmcp::model::{
     ServerResult,
 };
 use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::running_request::{RequestStep, RunningRequest};
@@ -24,7 +25,7 @@ use crate::model::{HostEvent, QuestionReply};
 use crate::serve::shared_room::SharedRoom;
 use crate::util::json;
 use crate::util::lock::lock;
-use crate::util::units::show_size;
+use crate::util::units::{show_size, show_span};
 
 /// How long a call may take as a task, and how long its result is kept.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
@@ -79,17 +80,23 @@ impl ServedTasks {
             .with_ttl_ms(u64::try_from(TIME_TO_LIVE.as_millis()).ok())
             .with_poll_interval_ms(POLL_INTERVAL_MS);
         let (ended, results) = (tasks.ended.clone(), self.results.clone());
+        let manager = tasks.manager.clone();
         let task = tasks.manager.spawn(options, |context| {
             Box::pin(async move {
-                let followed = follow(&context, running, capabilities);
-                let outcome = ended.run_until_cancelled(followed).await;
-                let outcome = outcome.unwrap_or(Err(TaskExit::Cancelled));
+                let followed = timeout(TIME_TO_LIVE, follow(&context, running, capabilities));
+                let outcome = match ended.run_until_cancelled(followed).await {
+                    None => Err(TaskExit::Cancelled),
+                    Some(Err(_elapsed)) => Err(too_long().into()),
+                    Some(Ok(outcome)) => outcome,
+                };
                 let bytes = |result| usize::try_from(json::size(result)).unwrap_or(usize::MAX);
                 let room = outcome.as_ref().ok().map(|result| results.try_take(bytes(result)));
                 let is_kept = !matches!(room, Some(None));
                 // What is kept of it takes its place as long.
                 tokio::spawn(ended.run_until_cancelled_owned(async move {
-                    tokio::time::sleep(TIME_TO_LIVE).await;
+                    // The manager forgets what is out of date only when it is used.
+                    tokio::time::sleep(TIME_TO_LIVE + Duration::from_secs(1)).await;
+                    let _running = manager.running_task_count();
                     drop((place, room));
                 }));
                 if is_kept { outcome } else { Err(too_much().into()) }
@@ -169,6 +176,11 @@ async fn follow(
             }
         }
     }
+}
+
+fn too_long() -> ErrorData {
+    let reason = format!("the call took longer than {}", show_span(TIME_TO_LIVE));
+    ErrorData::internal_error(reason, None)
 }
 
 fn too_much() -> ErrorData {
