@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::unconstrained;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -37,11 +37,13 @@ const ERROR_LINES: usize = 3;
 /// How many raw NUL bytes may come between two lines.
 const NUL_LIMIT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
-/// How many messages wait to be written before their senders wait.
+/// How many messages, and bytes of them, wait to be written before their senders wait.
 const QUEUE: usize = 256;
+const QUEUED_BYTES: usize = CHUNK;
 
 pub struct StdioWire {
-    stdin: mpsc::Sender<OutgoingFrame>,
+    stdin: mpsc::Sender<QueuedFrame>,
+    room: Arc<Semaphore>,
     /// Why nothing is written any more.
     failure: Arc<OnceLock<Error>>,
     reader: Mutex<StdoutReader>,
@@ -52,6 +54,9 @@ pub struct StdioWire {
     grace: ShutdownTimeouts,
     tracer: Tracer,
 }
+
+/// A message with its share of the room for what is queued.
+type QueuedFrame = (OutgoingFrame, OwnedSemaphorePermit);
 
 struct StdoutReader {
     process: Option<Process>,
@@ -95,6 +100,7 @@ impl StdioWire {
         }
         Ok(Self {
             stdin,
+            room: Arc::new(Semaphore::new(QUEUED_BYTES)),
             failure,
             pid: process.pid(),
             reader: Mutex::new(StdoutReader {
@@ -258,13 +264,18 @@ enum ReaderWake {
 #[async_trait]
 impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+        let bytes = u32::try_from(frame.bytes.len().min(QUEUED_BYTES)).unwrap_or(u32::MAX);
         // A queue with room takes it at once, however much this task has done already.
-        let Ok(place) = unconstrained(self.stdin.reserve()).await else {
+        let queued = unconstrained(async {
+            let room = Arc::clone(&self.room).acquire_many_owned(bytes).await.ok()?;
+            Some((self.stdin.reserve().await.ok()?, room))
+        });
+        let Some((place, room)) = queued.await else {
             return Err(self.failure.get().cloned().unwrap_or_else(closed_error));
         };
         // Before it is written: its answer may be here before the write returns.
         self.tracer.sent(&frame);
-        place.send(frame);
+        place.send((frame, room));
         Ok(())
     }
 
@@ -325,7 +336,7 @@ fn closed_error() -> Error {
 /// queued then is still written if the pipe has room for it.
 async fn write_lines(
     mut pipe: ChildStdin,
-    mut frames: mpsc::Receiver<OutgoingFrame>,
+    mut frames: mpsc::Receiver<QueuedFrame>,
     closing: CancellationToken,
     failure: Arc<OnceLock<Error>>,
     failed: mpsc::Sender<Arrival>,
@@ -339,11 +350,12 @@ async fn write_lines(
         };
         let is_closing = first.is_none();
         let mut next = first.or_else(|| frames.try_recv().ok());
-        while let Some(frame) = next {
+        while let Some((frame, _room)) = next {
             bytes.extend_from_slice(&frame.bytes);
             bytes.push(b'\n');
             batch.push(frame.kind);
-            next = if bytes.len() < CHUNK { frames.try_recv().ok() } else { None };
+            let is_more = is_closing || bytes.len() < CHUNK;
+            next = if is_more { frames.try_recv().ok() } else { None };
         }
         if is_closing {
             let _full = pipe.write_all(&bytes).now_or_never();
@@ -368,7 +380,7 @@ async fn write_lines(
     drop(pipe);
     let error = failure.get_or_init(|| error);
     frames.close();
-    while let Some(frame) = frames.recv().await {
+    while let Some((frame, _room)) = frames.recv().await {
         batch.push(frame.kind);
     }
     for kind in batch {

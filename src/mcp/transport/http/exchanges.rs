@@ -1,6 +1,4 @@
-//! The HTTP requests in flight.
-//!
-//! The queue from all readers of an HTTP connection to its one receiver.
+//! The HTTP requests in flight, and the queue from all their readers to the one receiver.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -131,7 +129,8 @@ pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
 
 fn permits(arrival: &Arrival) -> u32 {
     let Arrival::Message { incoming, .. } = arrival else { return 0 };
-    u32::try_from((incoming.bytes.len() / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
+    // Its text is held twice: as it came, and in its parts.
+    u32::try_from((incoming.bytes.len() / 512).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
 }
 
 impl ArrivalSender {
