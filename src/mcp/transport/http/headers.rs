@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
 
 use super::http_session::HttpSession;
-use crate::mcp::lifecycle::MODERN;
 use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::{Era, Error};
 use crate::util::base64;
@@ -36,9 +37,10 @@ pub(super) fn post(frame: &OutgoingFrame, session: &HttpSession) -> Result<Heade
     };
     let discovering = method.is_some_and(|method| method == "server/discover");
     match session.agreement() {
-        // Discovery itself proposes the version.
-        None if discovering => {
-            headers.insert(VERSION, HeaderValue::from_static(MODERN));
+        _ if discovering => {
+            // Discovery itself proposes the version, in its body.
+            let version = proposed_version(&frame.bytes);
+            headers.extend(version.map(|version| (VERSION, version)));
         }
         Some((Era::Legacy, version)) => {
             headers.extend(version.map(|version| (VERSION, version)));
@@ -101,10 +103,15 @@ pub fn header_text(value: &str) -> Cow<'_, str> {
     }
 }
 
+fn proposed_version(body: &Bytes) -> Option<HeaderValue> {
+    let message: Value = serde_json::from_slice(body).ok()?;
+    let meta = message.get("params")?.get("_meta")?;
+    HeaderValue::try_from(meta.get("io.modelcontextprotocol/protocolVersion")?.as_str()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -148,11 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn before_an_agreement_initialize_has_no_headers_and_discover_those_of_its_revision() {
+    fn before_an_agreement_initialize_has_no_headers_and_discover_takes_them_from_its_body() {
         let none = session(None, None);
         let init = request("initialize", None, &[], &json!({}));
         assert_eq!(names(&post(&init, &none).unwrap()), [] as [&str; 0]);
-        let discover = request("server/discover", None, &[], &json!({}));
+        let body =
+            json!({"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}});
+        let discover = request("server/discover", None, &[], &body);
         assert_eq!(
             names(&post(&discover, &none).unwrap()),
             ["mcp-method: server/discover", "mcp-protocol-version: 2026-07-28"]
