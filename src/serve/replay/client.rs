@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -72,7 +73,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
                     (INVALID_REQUEST, "not a JSON-RPC message".to_owned())
                 }
                 ParsedInput::Messages(messages, _) => return Ok(messages),
-                ParsedInput::NonMessage(text) => (PARSE_ERROR, format!("not JSON: {text}")),
+                ParsedInput::NonMessage(text) => {
+                    let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+                    let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+                    (code, format!("not a JSON-RPC message: {text}"))
+                }
                 ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
                     (PARSE_ERROR, error.message().to_owned())
                 }
@@ -123,7 +128,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         let answered = timeout(ANSWER_TIMEOUT, async {
             loop {
                 let mut messages = self.read().await?;
-                let is_answer = |message: &RpcMessage| matches!(message, RpcMessage::Response { id: answered, .. } if *answered == id);
+                let is_answer = |message: &RpcMessage| match message {
+                    RpcMessage::Response { id: answered, .. } => *answered == id,
+                    _ => false,
+                };
                 let is_answered = messages.iter().any(is_answer);
                 messages.retain(|message| !is_answer(message));
                 if self.queued.len() < MAX_QUEUED {
