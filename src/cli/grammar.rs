@@ -1,6 +1,5 @@
-//! Parsing a command line with only the subcommands that it names.
-//!
-//! Help, version and usage errors of the argument parser, in the program's own format.
+//! Parsing a command line with only the subcommands that it names; help, version and usage errors in the
+//! program's own format.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

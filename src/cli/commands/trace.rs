@@ -30,7 +30,7 @@ pub struct TraceArgs {
     /// Keep printing what the server sends, until Ctrl-C
     #[arg(long)]
     pub follow: bool,
-    /// Print one line for each message, with what it is about
+    /// Print each message on one line, with a short summary
     #[arg(long)]
     pub one_line: bool,
     /// Also save everything, unfiltered, to this file, for 'toolhost replay'

@@ -110,7 +110,7 @@ fn rate_line(target: &TargetReport, width: usize) -> Line {
             .then(Role::Dim, format!(" {}", show_duration(to)))
     });
     let beside = shape.as_ref().map_or(0, |shape| shape.width() + 3);
-    let mut line = Line::styled(Role::Dim, "rate ");
+    let mut line = Line::styled(Role::Dim, "calls/s ");
     let room = width.saturating_sub(line.width() + beside).min(MAX_RATE_CELLS);
     line.push(Role::Success, chart::sparkline(&rates(target), room));
     if let Some(shape) = shape {

@@ -29,7 +29,7 @@ fn room_with_pictures(settings: &str) -> Sandbox {
 fn look_at(pty: &mut Pty, file: &str) {
     pty.expect_shown("project-read").type_keys("/projectread").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  project-read").type_keys(file);
-    pty.type_keys(&DOWN.repeat(4)).type_keys("base64").expect_shown("\"encoding\":\"base");
+    pty.type_keys(&DOWN.repeat(4)).type_keys("base64").expect_shown("encoding     base64");
     pty.type_keys(F5);
     pty.expect_shown(" OK ");
 }

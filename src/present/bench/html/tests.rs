@@ -55,6 +55,7 @@ fn a_page_says_first_what_came_of_it_and_escapes_what_others_wrote() {
     for heading in ["B  other", "B compared with A", "Thresholds (fail if true)", "Run"] {
         at(&format!("<h2>{heading}</h2>"));
     }
+    at("protocol");
     assert_eq!(page.matches("<svg ").count(), 4);
     at("prefers-color-scheme:dark");
 }

@@ -378,7 +378,7 @@ pub const HISTORY: KeyTable = KeyTable { name: "history", title: "History", rows
     on_row(&[Char('t')], Action::ChangeFormat, "text/json/raw", "change the format"),
     on_row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the call as a command"),
     row(&[Char('P')], Action::AllProjects, "", "show calls of all projects or this one"),
-    row(&[Char('T')], Action::SaveTest, "", "add to tests.yaml as a test"),
+    on_row(&[Char('T')], Action::SaveTest, "", "add to tests.yaml as a test"),
     on_row(&[Char('E')], Action::Export, "", "export the listed calls as JSON lines"),
     row(&[Char('u')], Action::Refresh, "", "reload the history"),
 ] };

@@ -82,8 +82,8 @@ const MARKS: [(&str, &str); 9] = [
     ("CHANGED", "differs from its declaration or pin"),
     ("SLOW", "slower than declared; see its documentation"),
     ("UNAVAILABLE", "cannot be called; see its documentation"),
-    ("A", "of a server: asks before each call of its tools"),
-    ("~3", "of a server: so many tools differ from their declaration or pin"),
+    ("A", "on a server: asks before each call of its tools"),
+    ("~3", "on a server: this many tools differ from their declaration or pin"),
 ];
 
 /// Two columns of about the same length, each with whole sections.

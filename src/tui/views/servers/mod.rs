@@ -291,9 +291,9 @@ pub const SERVERS: KeyTable = KeyTable { name: "servers", title: "Servers", rows
     on_row(&[Char('d')], Action::Diff, "diff", "compare declared and advertised tools"),
     on_row(&[Char('t')], Action::ShowTools, "tools", "show the tools of this server"),
     on_row(&[Char('T')], Action::ShowTrace, "trace", "show its trace"),
-    row(&[Char('L')], Action::Level, "", "change the log level"),
+    on_row(&[Char('L')], Action::Level, "", "change the log level"),
     row(&[Char('A')], Action::Attach, "", "use the background host"),
-    row(&[Char('u')], Action::Refresh, "", "reload its tools"),
+    on_row(&[Char('u')], Action::Refresh, "", "reload its tools"),
 ] };
 
 pub fn restart(server: String) -> Task {
