@@ -1,6 +1,4 @@
-//! An ad-hoc server, named on the command line and in no file.
-//!
-//! Which ad-hoc server a command line names.
+//! An ad-hoc server, named on the command line and in no file, and which command lines name one.
 
 use std::path::{Path, PathBuf};
 

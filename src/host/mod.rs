@@ -2,8 +2,8 @@
 //!
 //! Owns: the public face of the host and the life of one call (`dispatch`). What it works with is in
 //! three parts: which tools there are and who owns them (`directory`, with the search of a name in
-//! `router`), what every call passes through (`pipeline`), and whose calls they are and who watches
-//! (`session_manager`). Never does: know a kind of tool, touch a terminal, read configuration files.
+//! `router`), what every call passes through (in `builder`), and whose calls they are and who watches
+//! (`sessions`). Never does: know a kind of tool, touch a terminal, read configuration files.
 
 pub mod arguments;
 pub mod breakpoints;

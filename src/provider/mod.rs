@@ -3,10 +3,7 @@
 //! Owns: [`ToolProvider`], the optional abilities beside it, and [`ProviderKind`], the row by which a kind
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
-//!
-//! Components that a program configures while a host runs.
-//!
-//! What the providers of one host share beyond one build of their kind.
+//! Also what a program configures while a host runs, and what providers share beyond one build.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

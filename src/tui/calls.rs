@@ -350,53 +350,6 @@ impl LiveToolCalls {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ended(live: &mut LiveCalls, tool: &str, at: u64, success: bool, is_cancelled: bool) {
-        let event = HostEvent::CallFinished {
-            call_id: CallId(format!("{tool}-{at}").into()),
-            tool: tool.to_owned(),
-            success,
-            is_cancelled,
-            duration: Duration::from_millis(at),
-        };
-        live.handle_host_event(&event, None, Duration::from_secs(at));
-    }
-
-    #[test]
-    fn calls_are_counted_by_kind_and_leave_the_picture_after_a_minute() {
-        let mut live = LiveCalls::default();
-        for (at, success, is_cancelled) in
-            [(100, true, false), (100, false, false), (130, false, true), (159, true, false)]
-        {
-            ended(&mut live, "a", at, success, is_cancelled);
-        }
-        let calls = live.of("a").unwrap();
-        let counts = &calls.counts;
-        assert_eq!((counts.ok, counts.failed(), counts.cancelled, counts.calls()), (2, 1, 1, 4));
-        assert_eq!(counts.durations.count(), 2);
-        let seconds = calls.by_second(Duration::from_secs(159));
-        assert_eq!((seconds[0], seconds[30], seconds[59]), (2, 1, 1));
-        let later = calls.by_second(Duration::from_secs(200));
-        assert_eq!((later.iter().sum::<u64>(), later[18]), (1, 1));
-        assert!(calls.is_recent(Duration::from_secs(218)));
-        assert!(!calls.is_recent(Duration::from_secs(219)));
-        assert!(live.of("b").is_none());
-    }
-
-    #[test]
-    fn the_number_of_tools_is_bounded() {
-        let mut live = LiveCalls::default();
-        for at in 0..2 * u64::try_from(MAX_TOOLS).unwrap() {
-            ended(&mut live, &format!("t{at}"), at, true, false);
-        }
-        assert_eq!(live.tools.len(), MAX_TOOLS);
-        assert!(live.of("t0").is_none() && live.of("t999").is_some());
-    }
-}
-
 /// How many calls are remembered at least; of more than twice as many, those that began last.
 const MAX_OTHER_CALLS: usize = 1_000;
 /// The maximum number of characters of the name of a client, which it chose itself.
@@ -460,6 +413,53 @@ impl OtherClients {
     /// The host is gone, and nothing is heard of its calls any more.
     pub fn clear(&mut self) {
         self.calls.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(live: &mut LiveCalls, tool: &str, at: u64, success: bool, is_cancelled: bool) {
+        let event = HostEvent::CallFinished {
+            call_id: CallId(format!("{tool}-{at}").into()),
+            tool: tool.to_owned(),
+            success,
+            is_cancelled,
+            duration: Duration::from_millis(at),
+        };
+        live.handle_host_event(&event, None, Duration::from_secs(at));
+    }
+
+    #[test]
+    fn calls_are_counted_by_kind_and_leave_the_picture_after_a_minute() {
+        let mut live = LiveCalls::default();
+        for (at, success, is_cancelled) in
+            [(100, true, false), (100, false, false), (130, false, true), (159, true, false)]
+        {
+            ended(&mut live, "a", at, success, is_cancelled);
+        }
+        let calls = live.of("a").unwrap();
+        let counts = &calls.counts;
+        assert_eq!((counts.ok, counts.failed(), counts.cancelled, counts.calls()), (2, 1, 1, 4));
+        assert_eq!(counts.durations.count(), 2);
+        let seconds = calls.by_second(Duration::from_secs(159));
+        assert_eq!((seconds[0], seconds[30], seconds[59]), (2, 1, 1));
+        let later = calls.by_second(Duration::from_secs(200));
+        assert_eq!((later.iter().sum::<u64>(), later[18]), (1, 1));
+        assert!(calls.is_recent(Duration::from_secs(218)));
+        assert!(!calls.is_recent(Duration::from_secs(219)));
+        assert!(live.of("b").is_none());
+    }
+
+    #[test]
+    fn the_number_of_tools_is_bounded() {
+        let mut live = LiveCalls::default();
+        for at in 0..2 * u64::try_from(MAX_TOOLS).unwrap() {
+            ended(&mut live, &format!("t{at}"), at, true, false);
+        }
+        assert_eq!(live.tools.len(), MAX_TOOLS);
+        assert!(live.of("t0").is_none() && live.of("t999").is_some());
     }
 }
 

@@ -406,34 +406,6 @@ impl fmt::Display for KeyPress {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn no_key_has_two_meanings_in_one_place() {
-        for place in KEY_TABLES {
-            let mut seen = HashSet::new();
-            for binding in place.rows.iter().flat_map(KeyRow::bindings) {
-                assert!(seen.insert(binding.key), "{}: {binding:?}", place.name);
-            }
-        }
-    }
-
-    #[test]
-    fn what_a_key_does_is_said_once_for_each_action() {
-        for place in KEY_TABLES {
-            let mut seen = HashSet::new();
-            for row in place.rows {
-                assert!(seen.insert(row.action), "{}: {row:?}", place.name);
-                assert!(!row.about.is_empty() && !row.keys.is_empty(), "{row:?}");
-            }
-        }
-    }
-}
-
 #[rustfmt::skip]
 pub const TEXT: KeyTable = KeyTable { name: "text", title: "Text input", rows: &[
     row(&[Enter], Action::Open, "open", "open what is chosen"),
@@ -607,6 +579,34 @@ impl Keymap {
 /// The place with this name in `console.yaml`.
 pub fn context_of(name: &str) -> Option<KeyContext> {
     KEY_TABLES.iter().find(|table| table.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_key_has_two_meanings_in_one_place() {
+        for place in KEY_TABLES {
+            let mut seen = HashSet::new();
+            for binding in place.rows.iter().flat_map(KeyRow::bindings) {
+                assert!(seen.insert(binding.key), "{}: {binding:?}", place.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_key_does_is_said_once_for_each_action() {
+        for place in KEY_TABLES {
+            let mut seen = HashSet::new();
+            for row in place.rows {
+                assert!(seen.insert(row.action), "{}: {row:?}", place.name);
+                assert!(!row.about.is_empty() && !row.keys.is_empty(), "{row:?}");
+            }
+        }
+    }
 }
 
 #[cfg(test)]

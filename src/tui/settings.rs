@@ -207,6 +207,92 @@ fn bound_to(value: &ConfigNode, map: &mut Keymap) -> Result<(String, Option<Acti
     Ok((word, action))
 }
 
+pub fn schema() -> Value {
+    let context = |table: &KeyContext| {
+        let about = format!("Keys of '{}'", table.title);
+        let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
+        (table.name.to_owned(), bindings)
+    };
+    let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
+    let rows = KEY_TABLES.iter().flat_map(|table| table.rows);
+    let mut actions: Vec<String> = rows.map(|row| row.action.name()).collect();
+    actions.sort_unstable();
+    actions.dedup();
+    actions.insert(0, "none".to_owned());
+    let colour = |(name, _): (&str, Role)| {
+        (name.to_owned(), json!({ "type": ["string", "integer"], "description": "" }))
+    };
+    let colours: Map<String, Value> = ROLES.into_iter().map(colour).collect();
+    let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "toolhost: the console (console.yaml)",
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "properties": {
+            "theme": {
+                "enum": ColourScheme::ALL.map(ColourScheme::name),
+                "default": ColourScheme::default().name(),
+                "description": "Colours; the palette in the console tries others for as long as it runs",
+            },
+            "colours": { "$ref": "#/$defs/colours", "description": "Your own colours, by role" },
+            "ascii": switch("Draw with ASCII characters only", false),
+            "reduced_motion": switch("Disable spinners and other motion", false),
+            "mouse": switch("Use the mouse: click rows and views, scroll; with Shift the terminal selects text", true),
+            "clock": switch("Show the time of day in the top bar", true),
+            "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
+            "keys": {
+                "$ref": "#/$defs/keys",
+                "description": "Custom key bindings, by context",
+            },
+        },
+        "$defs": {
+            "colours": {
+                "type": "object",
+                "description": "A name such as red or light-blue, a number of the 256 colours, or '#ff8800'",
+                "additionalProperties": false,
+                "properties": colours,
+            },
+            "image": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "inline": {
+                        "enum": IMAGES,
+                        "default": "auto",
+                        "description": "auto shows them as coloured half blocks; never decodes none",
+                    },
+                },
+            },
+            "keys": {
+                "type": "object",
+                "properties": contexts,
+                "additionalProperties": false,
+            },
+            "bindings": {
+                "type": "object",
+                "description": "Maps a key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up to its action",
+                "additionalProperties": {
+                    "anyOf": [{ "$ref": "#/$defs/action" }, { "$ref": "#/$defs/program" }],
+                },
+            },
+            "program": {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["run"],
+                "properties": {
+                    "run": {
+                        "type": ["string", "array"],
+                        "items": { "type": "string" },
+                        "description": "A program and its arguments; it reads the chosen tool with its last arguments and result as JSON, and what it prints first is shown",
+                    },
+                },
+            },
+            "action": { "enum": actions },
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -311,92 +397,6 @@ mod tests {
                 || text.contains("any")
         );
     }
-}
-
-pub fn schema() -> Value {
-    let context = |table: &KeyContext| {
-        let about = format!("Keys of '{}'", table.title);
-        let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
-        (table.name.to_owned(), bindings)
-    };
-    let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
-    let rows = KEY_TABLES.iter().flat_map(|table| table.rows);
-    let mut actions: Vec<String> = rows.map(|row| row.action.name()).collect();
-    actions.sort_unstable();
-    actions.dedup();
-    actions.insert(0, "none".to_owned());
-    let colour = |(name, _): (&str, Role)| {
-        (name.to_owned(), json!({ "type": ["string", "integer"], "description": "" }))
-    };
-    let colours: Map<String, Value> = ROLES.into_iter().map(colour).collect();
-    let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "toolhost: the console (console.yaml)",
-        "type": ["object", "null"],
-        "additionalProperties": false,
-        "properties": {
-            "theme": {
-                "enum": ColourScheme::ALL.map(ColourScheme::name),
-                "default": ColourScheme::default().name(),
-                "description": "Colours; the palette in the console tries others for as long as it runs",
-            },
-            "colours": { "$ref": "#/$defs/colours", "description": "Your own colours, by role" },
-            "ascii": switch("Draw with ASCII characters only", false),
-            "reduced_motion": switch("Disable spinners and other motion", false),
-            "mouse": switch("Use the mouse: click rows and views, scroll; with Shift the terminal selects text", true),
-            "clock": switch("Show the time of day in the top bar", true),
-            "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
-            "keys": {
-                "$ref": "#/$defs/keys",
-                "description": "Custom key bindings, by context",
-            },
-        },
-        "$defs": {
-            "colours": {
-                "type": "object",
-                "description": "A name such as red or light-blue, a number of the 256 colours, or '#ff8800'",
-                "additionalProperties": false,
-                "properties": colours,
-            },
-            "image": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "inline": {
-                        "enum": IMAGES,
-                        "default": "auto",
-                        "description": "auto shows them as coloured half blocks; never decodes none",
-                    },
-                },
-            },
-            "keys": {
-                "type": "object",
-                "properties": contexts,
-                "additionalProperties": false,
-            },
-            "bindings": {
-                "type": "object",
-                "description": "Maps a key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up to its action",
-                "additionalProperties": {
-                    "anyOf": [{ "$ref": "#/$defs/action" }, { "$ref": "#/$defs/program" }],
-                },
-            },
-            "program": {
-                "type": "object",
-                "additionalProperties": false,
-                "required": ["run"],
-                "properties": {
-                    "run": {
-                        "type": ["string", "array"],
-                        "items": { "type": "string" },
-                        "description": "A program and its arguments; it reads the chosen tool with its last arguments and result as JSON, and what it prints first is shown",
-                    },
-                },
-            },
-            "action": { "enum": actions },
-        },
-    })
 }
 
 #[cfg(test)]

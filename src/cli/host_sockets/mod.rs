@@ -1,9 +1,5 @@
-//! The sockets of background hosts: where they are, which hosts listen, and how a front end answers
-//! requests of a host.
-//!
-//! What a background host knows about its servers, for completion.
-//!
-//! Starting a host in the background.
+//! Background hosts as a front end sees them: where their sockets are and which listen, starting one,
+//! answering its requests, and what it knows about its servers.
 
 use std::ffi::OsString;
 use std::fs::File;

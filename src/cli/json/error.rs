@@ -1,6 +1,4 @@
-//! Errors and diagnostics in JSON.
-//!
-//! The JSON of `add`, `remove`, `import`, `connect` and `disconnect`.
+//! Errors and diagnostics in JSON, and what the commands that change files say they did.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,4 @@
-//! The JSON of a tool: a row of `list`, and all that `inspect` shows.
-//!
-//! The JSON of `list`.
+//! The JSON of a tool: a row of `list`, the whole of `list`, and all that `inspect` shows.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,4 @@
-//! Resolving how a server is reached: a child process or a URL.
-//!
-//! `tls` of a server: the files with a client's certificate and with authorities.
+//! Resolving how a server is reached: a child process, or a URL with the files that its key `tls` names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

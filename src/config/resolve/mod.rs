@@ -3,10 +3,6 @@
 //! Owns: the meaning of each key, defaults, and the checks that configuration alone allows. A bad
 //! entry goes out of service with its reason; the rest is unaffected. Never does: start, open or
 //! contact anything an entry names (files that a schema refers to are read).
-//!
-//! The origin of an entry, and what it declares to start or contact.
-//!
-//! Resolving lists of tool entries to [`ToolSpec`]s.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

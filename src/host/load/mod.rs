@@ -1,9 +1,5 @@
-//! Benchmark load: many calls of one tool.
-//!
-//! The one audit record of a benchmark's calls, from the intent before the first to the outcome
-//! after the last.
-//!
-//! The calls of a run: attempts of the provider, any number at once.
+//! Benchmark load: many calls of one tool, as attempts of its provider, any number at once, with one audit
+//! record from the intent before the first to the outcome after the last.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;

@@ -4,10 +4,7 @@
 //! approval of a call, unless the front end takes many at once; how long each call waited for a
 //! person, for its own questions and those of calls it makes; and what the records contain about
 //! them — who asked, the kind of question, and the outcome, never the content.
-//!
-//! Sampling requests: the prompt for the model, and the answer a person writes in its place.
-//!
-//! Warnings about a URL that a server asks a person to visit.
+//! Also the answer that a person writes in a model's place, and warnings about a URL to visit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

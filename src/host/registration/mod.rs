@@ -1,10 +1,5 @@
-//! Registering tools, providers, components and sessions while the host runs.
-//!
-//! Why something was not registered, or not removed.
-//!
-//! Replacing what a host was built with while calls run.
-//!
-//! Component types, and the components a program creates from them while the host runs.
+//! Registering tools, providers, components and sessions while the host runs, replacing what it was built
+//! with, and why either was not done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,5 @@
 //! Validating a value against a JSON Schema when neither is trusted.
-//!
-//! Reasons why a value was not checked against its schema.
-//!
-//! The formats of texts that arguments and answers have to have. Those of results are notes, as in the
+//! Formats of texts are demanded of arguments; those of results are notes, as in the
 //! newest dialect of JSON Schema, and so are all others: servers take more than their definitions say.
 
 use std::sync::Arc;

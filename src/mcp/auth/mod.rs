@@ -1,7 +1,7 @@
 //! OAuth for HTTP servers.
 //!
 //! The parts: [`OAuth`] are the [`Credentials`](super::credentials::Credentials) of one server;
-//! `discovery` finds who issues tokens; `login` and `program` get one; `renewal` renews it;
+//! `discovery` finds who issues tokens; `login` and `token` get one, and `token` renews it;
 //! [`vault`] and [`mod@file`] store it; `http` decides which addresses may be contacted. The SDK
 //! does discovery, registration, the authorization request, the code exchange and the checks of
 //! the responses.

@@ -1,9 +1,5 @@
-//! One request to a token endpoint, for grants the SDK does not support.
-//!
-//! Tokens without a person: client credentials. Such tokens live as long as the process; another is
-//! a request away.
-//!
-//! Refreshing tokens.
+//! One request to a token endpoint, for grants the SDK does not support: client credentials, whose tokens
+//! live as long as the process, and refreshing.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Command tools: a program with an argument template, JSON or text in and out, without a shell.
 //!
-//! Owns: what an entry may say (`entry`), filling an element of the template (`argument`), the
-//! environment (`call_env`), one run (`run`, `events`) and its result (`result`). Never does:
+//! Owns: what an entry may say and filling an element of its template (`entry`), one run with its
+//! environment and events (`run`), and its result (`result`). Never does:
 //! split or quote anything; an argument of a call becomes at most one argument of the program.
 
 mod entry;

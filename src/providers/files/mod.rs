@@ -1,8 +1,8 @@
 //! File tools: a directory as tools, from `FileManagementToolkit` entries and components of type
 //! files.
 //!
-//! Owns: the keys of an entry (`entry`), replacements for other toolkits (`toolkits`), the
-//! directory and what leads out of it (`root`, `relative_path`), the operations under their two sets
+//! Owns: the keys of an entry and replacements for other toolkits (`entry`), the
+//! directory and what leads out of it (`root`), the operations under their two sets
 //! of names (`operation`), one file for each group of operations, and replacing a file
 //! as a whole (`replace`). Never does: touch anything outside the directory, follow a link when it
 //! writes, open anything but regular files, or run a program.

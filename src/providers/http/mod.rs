@@ -1,8 +1,8 @@
 //! HTTP tools: one request for each call, built from a template.
 //!
 //! Owns: what an entry may say (`entry`, `auth`), filling it in (`template`, `url_template`,
-//! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an
-//! answer means (`response`) and which failures may be repeated (`retry`). Never does: let an argument
+//! `body`, `request`), sending and which failures may be repeated (`send`), requests to an address that a call names (`fetch`), and what
+//! an answer means (`response`). Never does: let an argument
 //! choose scheme, host or port, leave the origin, or repeat a request itself.
 
 use url::Url;

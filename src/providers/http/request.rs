@@ -1,6 +1,6 @@
 //! Building one request from an entry and the arguments of a call.
 //!
-//! `params`: whether each argument goes into the path, query, headers or body.
+//! The key `params` says whether each argument goes into the path, query, headers or body:
 //!
 //! | the entry says | the argument goes |
 //! |---|---|
@@ -9,8 +9,6 @@
 //! | `x: { in: header, name: X-Y }` | there, under that name |
 //! | none, but `{x}` is used in a text | only there |
 //! | none | GET, HEAD, DELETE, OPTIONS: the query; others: the body |
-//!
-//! Which headers an entry may set, and which of them carry credentials.
 
 use std::collections::BTreeMap;
 

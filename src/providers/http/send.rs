@@ -1,6 +1,5 @@
-//! Sending one request and reading the response within bounds.
-//!
-//! `retry`: which failures are retried, and honouring `Retry-After`.
+//! Sending one request and reading the response within bounds; which failures may be sent again, and
+//! when, as `Retry-After` says.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! OpenAPI documents as sources of API tools: each operation that an entry includes becomes a tool
 //! of kind `http`.
 //!
-//! Owns: reading a local document of version 3.0 or 3.1 (`document`), choosing operations
-//! (`include`), and turning one into an entry (`operation`). Never does: fetch anything,
+//! Owns: reading a local document of version 3.0 or 3.1 (`document`), choosing
+//! operations, and turning one into an entry (`operation`). Never does: fetch anything,
 //! or send a request; what is built here are entries, and `http` does the rest.
 //!
 //! `include` is an allowlist, and required: a document may contain hundreds of operations, and

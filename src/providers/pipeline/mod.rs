@@ -1,7 +1,7 @@
 //! Pipelines: tools composed of calls of other tools, of any kind and server.
 //!
-//! Owns: the keys of an entry (`entry`, `step`), templates (`template`, `condition`), the values
-//! they see (`scope`), what can be checked before a call (`check`), and one run (`run`). Never
+//! Owns: the keys of an entry and what can be checked of them before a call (`entry`, `step`),
+//! templates and the values they see (`template`), and one run (`run`). Never
 //! does: find, check or permit the tools it calls; each step goes through the host like any call.
 
 mod entry;

@@ -1,6 +1,4 @@
-//! The files of a Python installation, found without running it.
-//!
-//! Choosing the interpreter of an entry.
+//! The interpreter of an entry and the files of its installation, found without running it.
 //!
 //! In this order: what the entry names, the virtual environment (`.venv`, `venv`) of the root or of
 //! the file's directory, `python3` in `PATH`. Of pyenv, what stands behind its shim.

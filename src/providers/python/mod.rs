@@ -1,7 +1,7 @@
 //! Python tools: functions, classes and definitions of the user, called in a worker that stays.
 //!
-//! Owns: what an entry may say (`entry`, `class`) and what a worker says of tools (`definition`,
-//! `description_cache`), the interpreter (`interpreter`) and what belongs to it (`installation`), the
+//! Owns: what an entry may say (`entry`) and what a worker says of tools (`definition`,
+//! `description_cache`), the interpreter and what belongs to it (`installation`), the
 //! code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`), the worker, an MCP
 //! server (`worker`, `pool`) that runs a program in Python (`shim`), its answers (`result`), and the
 //! provider of an entry (`provider`, `runner`).

@@ -5,10 +5,6 @@
 //! is written inside a text. A value is inserted unchanged and never read as a template again.
 //! Never does: decide what may stand between the braces (each kind has its own [`Placeholder`]), or
 //! encode; the caller knows where the text goes.
-//!
-//! Parsing a text into a template.
-//!
-//! Values with templates in them.
 
 use serde_json::{Map, Value};
 

@@ -1,6 +1,4 @@
-//! Who may send a request over the network.
-//!
-//! What a browser has to be told for pages of other origins (CORS).
+//! Who may send a request over the network, and what a browser has to be told for pages of other origins.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};

@@ -1,6 +1,4 @@
-//! Who a bearer token belongs to.
-//!
-//! The token that network clients must send.
+//! Who a bearer token belongs to, and the token that network clients must send.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -109,79 +109,6 @@ pub fn labels<T: AsRef<str>>(places: &[(usize, T)], cells: usize) -> String {
     line
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::tui::theme::Theme;
-
-    #[test]
-    fn columns_stand_on_their_axis() {
-        assert_eq!(columns(&[0, 1, 8, 16], 16.0, 2, 1), ["   █", " ▁██"]);
-        assert_eq!(columns(&[4, 2], 4.0, 1, 2), ["██▄▄"]);
-        assert_eq!(columns(&[4], 4.0, 0, 2), [""; 0]);
-        assert_eq!(columns(&[], 1.0, 2, 2), ["", ""]);
-    }
-
-    #[test]
-    fn a_bar_is_full_when_all_is_done_and_never_empty_after_the_beginning() {
-        for (share, full) in [(0.0, 0), (0.01, 1), (0.5, 2), (1.0, 4), (f64::NAN, 0)] {
-            assert_eq!(progress(share, 4), ["━".repeat(full), "─".repeat(4 - full)]);
-        }
-        assert_eq!(progress(0.5, 0), ["", ""]);
-    }
-
-    #[test]
-    fn axes_end_at_round_numbers() {
-        for (number, rounded) in [(0.0, 1.0), (977.0, 1_000.0), (12_870.0, 20_000.0), (0.3, 0.5)] {
-            assert!((round_up(number) - rounded).abs() < 1e-9, "{number}: {}", round_up(number));
-        }
-    }
-
-    #[test]
-    fn a_curve_stands_on_its_axis() {
-        let theme = Theme::default();
-        let show = |number: f64| format!("{number:.0}");
-        let numbers: Vec<f64> = (0..40).map(|n| f64::from(n * n)).collect();
-        let lines = curve(Styler::new(theme), &numbers, &show, 27, 5);
-        insta::assert_snapshot!(
-            lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        );
-    }
-
-    #[test]
-    fn labels_keep_out_of_each_others_way() {
-        assert_eq!(labels(&[(0, "1 ms"), (18, "9 s"), (8, "p50")], 20), "1 ms    p50      9 s");
-        assert_eq!(labels(&[(3, "p50"), (4, "p99")], 20), "   p50");
-        assert_eq!(labels(&[(0, "too long")], 3), "");
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_leaves_its_room(
-            numbers in prop::collection::vec(0..1_000_u64, 0..80), cells in 0..60_usize,
-            height in 0..9_usize, at in 0..90_usize,
-        ) {
-            let floats: Vec<f64> = numbers.iter().copied().map(float).collect();
-            prop_assert!(sparkline(&floats, cells).chars().count() <= cells);
-            let most = numbers.iter().copied().max().unwrap_or(0);
-            let drawn = columns(&numbers, float(most), height, 1);
-            prop_assert_eq!(drawn.len(), height);
-            if height > 0 {
-                let shown = drawn[height - 1].chars().filter(|c| *c != ' ').count();
-                prop_assert_eq!(shown, numbers.iter().filter(|n| **n > 0).count());
-            }
-            prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
-            prop_assert_eq!(progress(0.3, cells).concat().chars().count(), cells);
-            let theme = Theme::default();
-            for line in curve(Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
-                prop_assert!(line.width() <= cells.max(MARGIN));
-            }
-        }
-    }
-}
-
 /// Cells before the columns: the highest count.
 const MARGIN: usize = 7;
 /// The highest it gets: more rows tell nothing more.
@@ -287,6 +214,79 @@ pub fn compact(number: f64) -> String {
 
 fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tui::theme::Theme;
+
+    #[test]
+    fn columns_stand_on_their_axis() {
+        assert_eq!(columns(&[0, 1, 8, 16], 16.0, 2, 1), ["   █", " ▁██"]);
+        assert_eq!(columns(&[4, 2], 4.0, 1, 2), ["██▄▄"]);
+        assert_eq!(columns(&[4], 4.0, 0, 2), [""; 0]);
+        assert_eq!(columns(&[], 1.0, 2, 2), ["", ""]);
+    }
+
+    #[test]
+    fn a_bar_is_full_when_all_is_done_and_never_empty_after_the_beginning() {
+        for (share, full) in [(0.0, 0), (0.01, 1), (0.5, 2), (1.0, 4), (f64::NAN, 0)] {
+            assert_eq!(progress(share, 4), ["━".repeat(full), "─".repeat(4 - full)]);
+        }
+        assert_eq!(progress(0.5, 0), ["", ""]);
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (number, rounded) in [(0.0, 1.0), (977.0, 1_000.0), (12_870.0, 20_000.0), (0.3, 0.5)] {
+            assert!((round_up(number) - rounded).abs() < 1e-9, "{number}: {}", round_up(number));
+        }
+    }
+
+    #[test]
+    fn a_curve_stands_on_its_axis() {
+        let theme = Theme::default();
+        let show = |number: f64| format!("{number:.0}");
+        let numbers: Vec<f64> = (0..40).map(|n| f64::from(n * n)).collect();
+        let lines = curve(Styler::new(theme), &numbers, &show, 27, 5);
+        insta::assert_snapshot!(
+            lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        );
+    }
+
+    #[test]
+    fn labels_keep_out_of_each_others_way() {
+        assert_eq!(labels(&[(0, "1 ms"), (18, "9 s"), (8, "p50")], 20), "1 ms    p50      9 s");
+        assert_eq!(labels(&[(3, "p50"), (4, "p99")], 20), "   p50");
+        assert_eq!(labels(&[(0, "too long")], 3), "");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leaves_its_room(
+            numbers in prop::collection::vec(0..1_000_u64, 0..80), cells in 0..60_usize,
+            height in 0..9_usize, at in 0..90_usize,
+        ) {
+            let floats: Vec<f64> = numbers.iter().copied().map(float).collect();
+            prop_assert!(sparkline(&floats, cells).chars().count() <= cells);
+            let most = numbers.iter().copied().max().unwrap_or(0);
+            let drawn = columns(&numbers, float(most), height, 1);
+            prop_assert_eq!(drawn.len(), height);
+            if height > 0 {
+                let shown = drawn[height - 1].chars().filter(|c| *c != ' ').count();
+                prop_assert_eq!(shown, numbers.iter().filter(|n| **n > 0).count());
+            }
+            prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
+            prop_assert_eq!(progress(0.3, cells).concat().chars().count(), cells);
+            let theme = Theme::default();
+            for line in curve(Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
+                prop_assert!(line.width() <= cells.max(MARGIN));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

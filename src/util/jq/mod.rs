@@ -7,8 +7,7 @@
 //! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a pipe,
 //! an argument, an element of a list — a native filter counts one step and ends the run when the
 //! budget is spent. It ends it the way `halt` would, which `try` cannot catch.
-//!
-//! Converting between JSON and the engine's values; numbers keep their digits.
+//! Numbers keep their digits.
 
 use std::sync::OnceLock;
 use std::time::Duration;

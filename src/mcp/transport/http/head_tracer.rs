@@ -1,6 +1,4 @@
-//! Request and response heads for the trace, with secrets removed.
-//!
-//! Removing sent secrets from error messages of the server.
+//! Request and response heads for the trace and error messages of the server, with secrets removed.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 

@@ -1,6 +1,4 @@
-//! HTML export of a run: one page with its results and charts.
-//!
-//! Axes: mapping values to coordinates, and choosing tick marks.
+//! HTML export of a run: one page with its results and charts, whose axes have round marks.
 
 use std::fmt::Write as _;
 
@@ -117,9 +115,6 @@ fn escaped(text: &str) -> String {
     out
 }
 
-#[cfg(test)]
-mod tests;
-
 /// A range of the picture that represents a range of values.
 #[derive(Debug, Clone, Copy)]
 struct AxisScale {
@@ -202,6 +197,9 @@ impl AxisScale {
         marks
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 #[cfg(test)]
 mod scale_tests {

@@ -1,7 +1,7 @@
 //! `builtin.calculator`: arithmetic with Python's rules, without Python.
 //!
-//! Owns: the tool; the language is `lexer` → `parser`, its numbers are `number`, its
-//! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
+//! Owns: the tool; the language and its functions are in `parser`, its numbers in `number`.
+//! Never does: evaluate anything but arithmetic — there are no strings, no
 //! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
 
 mod number;

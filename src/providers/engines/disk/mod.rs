@@ -1,8 +1,5 @@
-//! The engine in `SQLite`: in memory, or one file, shared by all processes that name it.
-//!
-//! Errors of the `SQLite` file, with what to do about them.
-//!
-//! The schema of the `SQLite` file, and its migrations.
+//! The engine in `SQLite`: in memory, or one file, shared by all processes that name it; its schema, and its
+//! errors with what to do about them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

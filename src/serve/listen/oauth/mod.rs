@@ -1,8 +1,5 @@
-//! The server as a protected resource of an OAuth authorization server.
-//!
-//! The keys of an issuer and the signatures they make (RFC 7517, RFC 7518).
-//!
-//! Access tokens that are signed JWTs (RFC 7519, RFC 9068).
+//! The server as a protected resource of an OAuth authorization server: access tokens that are signed JWTs
+//! (RFC 7519, RFC 9068), and the keys of an issuer (RFC 7517, RFC 7518).
 
 use std::sync::Arc;
 use std::time::Duration;

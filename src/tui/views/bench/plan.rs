@@ -171,76 +171,6 @@ fn above_zero(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-#[cfg(test)]
-mod tests {
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits};
-
-    fn form(entries: &[(PlanField, &str)]) -> PlanForm {
-        let mut form = PlanForm::default();
-        for (entry, text) in entries {
-            form.set(*entry, *text);
-        }
-        form
-    }
-
-    #[test]
-    fn nothing_but_a_tool_is_what_the_command_line_does_by_itself() {
-        let form = form(&[(PlanField::ToolA, "srv-echo")]);
-        let spec = form.run_spec().unwrap();
-        assert_eq!(spec.plan, BenchPlan::default());
-        assert_eq!((spec.tools, spec.arguments), (vec!["srv-echo".to_owned()], JsonObject::new()));
-        assert_eq!(form.command_line(), "toolhost bench srv-echo");
-    }
-
-    #[test]
-    fn every_entry_is_an_option() {
-        let form = form(&[
-            (PlanField::ToolA, "a"),
-            (PlanField::ArgumentsA, r#"{"text": "it's"}"#),
-            (PlanField::ToolB, "b"),
-            (PlanField::Rate, "50/s"),
-            (PlanField::InFlight, "8"),
-            (PlanField::Duration, "30s"),
-        ]);
-        let spec = form.run_spec().unwrap();
-        let arrivals = Arrivals::Constant { rate: 50.0 };
-        assert_eq!(
-            spec.plan.model,
-            LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Queue }
-        );
-        let thirty = Some(Duration::from_secs(30));
-        assert_eq!(spec.plan.limits, RunLimits { requests: None, duration: thirty });
-        assert_eq!(spec.plan.sharing, Sharing::Interleaved { rounds: 20 });
-        assert_eq!(Value::Object(spec.arguments), json!({ "text": "it's" }));
-        assert_eq!(
-            form.command_line(),
-            r#"toolhost bench a '{"text": "it'\''s"}' --vs b -c 8 --rate 50/s --duration 30s"#
-        );
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_entry() {
-        for (entry, text) in [
-            (PlanField::ArgumentsA, "[1]"),
-            (PlanField::ArgumentsA, "{"),
-            (PlanField::InFlight, "0"),
-            (PlanField::Rate, "fast"),
-            (PlanField::Calls, "many"),
-            (PlanField::Duration, "soon"),
-        ] {
-            let flaw = form(&[(PlanField::ToolA, "a"), (entry, text)]).run_spec().unwrap_err();
-            assert_eq!(flaw.0, entry, "{text}: {}", flaw.1);
-        }
-        assert_eq!(form(&[]).run_spec().unwrap_err().0, PlanField::ToolA);
-        let steps = [(PlanField::ToolA, "a"), (PlanField::InFlight, "1,4"), (PlanField::Rate, "5")];
-        assert_eq!(form(&steps).run_spec().unwrap_err().0, PlanField::InFlight);
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::VariantArray)]
 pub enum PlanField {
     ToolA,
@@ -383,4 +313,74 @@ fn pick(pen: &mut Pen<'_>, state: &AppState, tools: &Picker<Arc<ToolRow>>, area:
         line.push_span(styler.dim(format!("  {}", row.source())));
         line
     });
+}
+
+#[cfg(test)]
+mod tests {
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits};
+
+    fn form(entries: &[(PlanField, &str)]) -> PlanForm {
+        let mut form = PlanForm::default();
+        for (entry, text) in entries {
+            form.set(*entry, *text);
+        }
+        form
+    }
+
+    #[test]
+    fn nothing_but_a_tool_is_what_the_command_line_does_by_itself() {
+        let form = form(&[(PlanField::ToolA, "srv-echo")]);
+        let spec = form.run_spec().unwrap();
+        assert_eq!(spec.plan, BenchPlan::default());
+        assert_eq!((spec.tools, spec.arguments), (vec!["srv-echo".to_owned()], JsonObject::new()));
+        assert_eq!(form.command_line(), "toolhost bench srv-echo");
+    }
+
+    #[test]
+    fn every_entry_is_an_option() {
+        let form = form(&[
+            (PlanField::ToolA, "a"),
+            (PlanField::ArgumentsA, r#"{"text": "it's"}"#),
+            (PlanField::ToolB, "b"),
+            (PlanField::Rate, "50/s"),
+            (PlanField::InFlight, "8"),
+            (PlanField::Duration, "30s"),
+        ]);
+        let spec = form.run_spec().unwrap();
+        let arrivals = Arrivals::Constant { rate: 50.0 };
+        assert_eq!(
+            spec.plan.model,
+            LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Queue }
+        );
+        let thirty = Some(Duration::from_secs(30));
+        assert_eq!(spec.plan.limits, RunLimits { requests: None, duration: thirty });
+        assert_eq!(spec.plan.sharing, Sharing::Interleaved { rounds: 20 });
+        assert_eq!(Value::Object(spec.arguments), json!({ "text": "it's" }));
+        assert_eq!(
+            form.command_line(),
+            r#"toolhost bench a '{"text": "it'\''s"}' --vs b -c 8 --rate 50/s --duration 30s"#
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_entry() {
+        for (entry, text) in [
+            (PlanField::ArgumentsA, "[1]"),
+            (PlanField::ArgumentsA, "{"),
+            (PlanField::InFlight, "0"),
+            (PlanField::Rate, "fast"),
+            (PlanField::Calls, "many"),
+            (PlanField::Duration, "soon"),
+        ] {
+            let flaw = form(&[(PlanField::ToolA, "a"), (entry, text)]).run_spec().unwrap_err();
+            assert_eq!(flaw.0, entry, "{text}: {}", flaw.1);
+        }
+        assert_eq!(form(&[]).run_spec().unwrap_err().0, PlanField::ToolA);
+        let steps = [(PlanField::ToolA, "a"), (PlanField::InFlight, "1,4"), (PlanField::Rate, "5")];
+        assert_eq!(form(&steps).run_spec().unwrap_err().0, PlanField::InFlight);
+    }
 }

@@ -3,8 +3,7 @@
 //!
 //! Never asks the terminal anything, which may never answer and whose answers look like keys. Takes
 //! time; to be called away from the loop of the console.
-//!
-//! Decoding the bytes of a server: only within bounds that are checked before memory is taken.
+//! The bounds of a picture are checked before memory is taken.
 
 use std::io::Cursor;
 
