@@ -5,7 +5,7 @@ use serde_json::Value;
 pub use crate::host::content::{ContentPayload, filter_input, payloads};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type};
 use crate::model::{Error, ErrorKind, ToolResult};
-use crate::present::{Line, Page, Role};
+use crate::present::{Line, Page, Role, markdown};
 use crate::util::{base64, json, units};
 
 /// The result for people; with `verbose` also the annotations of each block.
@@ -17,7 +17,7 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
         return page;
     }
     for block in &result.content {
-        page.append(self::block(block, "use --save"));
+        page.append(self::block(block, "use --save", false));
         if verbose && let Some(line) = annotations(block) {
             page.push(line);
         }
@@ -43,12 +43,22 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
     page
 }
 
-/// One content block; `save` says how to get what is not text.
-pub fn block(block: &Value, save: &str) -> Page {
+/// One content block; `save` says how to get what is not text. Markdown is laid out or shown as it came.
+pub fn block(block: &Value, save: &str, lays_out: bool) -> Page {
     let mut page = Page::default();
     let note = |text: String| Line::styled(Role::Dim, text);
+    let show_text = |page: &mut Page, text: &str, kind: &Value| {
+        let is_markdown = kind.as_str().is_some_and(|kind| kind.starts_with("text/markdown"));
+        match lays_out.then(|| markdown::page(text, is_markdown)).flatten() {
+            Some(laid_out) => page.append(laid_out),
+            None => show_text(page, text),
+        }
+    };
     match kind(block) {
-        "text" => show_text(&mut page, block["text"].as_str().unwrap_or_default()),
+        "text" => {
+            let text = block["text"].as_str().unwrap_or_default();
+            show_text(&mut page, text, &block["mimeType"]);
+        }
         "image" | "audio" => {
             let size = base64::decoded_len(block["data"].as_str().unwrap_or_default());
             page.push(note(format!("[{} {}, {save}]", media_type(block), units::show_size(size))));
@@ -58,7 +68,7 @@ pub fn block(block: &Value, save: &str) -> Page {
             let uri = resource["uri"].as_str().unwrap_or_default();
             if let Some(text) = resource["text"].as_str() {
                 page.push(note(format!("[resource {uri}]")));
-                show_text(&mut page, text);
+                show_text(&mut page, text, &resource["mimeType"]);
             } else {
                 let size = base64::decoded_len(resource["blob"].as_str().unwrap_or_default());
                 page.push(note(format!(

@@ -17,6 +17,7 @@ pub mod difference;
 pub mod findings;
 pub mod history;
 pub mod login;
+pub mod markdown;
 pub mod messages;
 pub mod offerings;
 pub mod outcome;

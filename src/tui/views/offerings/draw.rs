@@ -196,7 +196,8 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
             }
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
-                presentation::block(&mut page, message.get("content").unwrap_or(&Value::Null));
+                let content = message.get("content").unwrap_or(&Value::Null);
+                presentation::block(&mut page, content, true);
             }
         }
     }
@@ -212,9 +213,10 @@ fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
         Some(text) => {
             let media_type = text_of(part, "mimeType").unwrap_or("text");
             page.fact("type", format!("{media_type}, {}", show_size(text.len() as u64)));
-            presentation::block(page, &json!({ "type": "text", "text": text }));
+            let block = json!({ "type": "text", "text": text, "mimeType": media_type });
+            presentation::block(page, &block, true);
         }
-        None => presentation::block(page, &json!({ "type": "resource", "resource": part })),
+        None => presentation::block(page, &json!({ "type": "resource", "resource": part }), true),
     }
 }
 

@@ -215,7 +215,10 @@ impl PresentationRequest {
         };
         match table {
             Some(table) => ResultBody::Table(table),
-            None => text(&self.outcome, *activity, pictures).into(),
+            None => {
+                let lays_out = format != ResultFormat::Text;
+                text(&self.outcome, *activity, pictures, lays_out).into()
+            }
         }
     }
 }
@@ -264,10 +267,11 @@ pub fn text(
     outcome: &CallResult,
     activity: ScrollText,
     pictures: Option<PictureBox>,
+    lays_out: bool,
 ) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
-        Ok(outcome) => ended(&mut page, outcome, pictures),
+        Ok(outcome) => ended(&mut page, outcome, pictures, lays_out),
         Err(error) => page.page(&messages::failure(error)),
     }
     if !activity.is_empty() {
@@ -280,7 +284,12 @@ pub fn text(
     page
 }
 
-fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureBox>) {
+fn ended(
+    page: &mut ScrollText,
+    outcome: &CallOutcome,
+    pictures: Option<PictureBox>,
+    lays_out: bool,
+) {
     if let Some(error) = outcome.error() {
         page.page(&messages::failure(error));
     }
@@ -307,11 +316,11 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
                     picture(page, content, within);
                     shown += 1;
                 }
-                None => block(page, content),
+                None => block(page, content, lays_out),
             }
         }
         if let (Value::String(text), true) = (&result.output, result.content.is_empty()) {
-            page.text(Role::Plain, text);
+            block(page, &json!({ "type": "text", "text": text }), lays_out);
         }
     }
     if let Some(value) = structured {
@@ -359,11 +368,11 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
 }
 
 /// One content block; a description for what cannot be shown.
-pub fn block(page: &mut ScrollText, block: &Value) {
+pub fn block(page: &mut ScrollText, block: &Value, lays_out: bool) {
     let text = block["text"].as_str().filter(|_| kind(block) == "text");
     match text.and_then(json_tree::parse) {
         Some(value) => page.json(&value),
-        None => page.page(&present::content::block(block, "E saves it")),
+        None => page.page(&present::content::block(block, "E saves it", lays_out)),
     }
 }
 
