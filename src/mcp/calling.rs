@@ -1,6 +1,5 @@
 //! Calling a tool: questions, tasks, and the answer as one result.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
@@ -57,24 +56,7 @@ pub fn requires_task(connection: &Connection, definition: Option<&ToolDefinition
         return false;
     }
     let offered = &connection.agreement.capabilities["tasks"]["requests"]["tools"]["call"];
-    offered.is_object() && definition.is_some_and(declares_task)
-}
-
-/// Whether a definition says so. Each call asks, so nothing else of it is made a tree of.
-fn declares_task(definition: &ToolDefinition) -> bool {
-    #[derive(Deserialize)]
-    struct Declared {
-        execution: Execution,
-    }
-
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Execution {
-        task_support: Value,
-    }
-    let raw = definition.raw.as_ref().map_or("null", |raw| raw.get());
-    serde_json::from_str::<Declared>(raw)
-        .is_ok_and(|declared| declared.execution.task_support == "required")
+    offered.is_object() && definition.is_some_and(|tool| tool.requires_task)
 }
 
 /// An answer to a call that cannot be used: `what` ends a sentence about it, `text` is the answer.

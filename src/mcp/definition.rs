@@ -80,6 +80,7 @@ impl Listable for ToolDefinition {
         tool.input_schema = input.into();
         tool.output_schema =
             Some(take("outputSchema")).filter(Value::is_object).map(ToolSchema::from);
+        tool.requires_task = item["execution"]["taskSupport"] == "required";
         tool.touches.push(format!("whatever the server '{server}' can reach"));
         tool.raw = Some(Arc::from(raw));
         Ok(tool)
@@ -146,11 +147,12 @@ mod tests {
     #[test]
     fn a_tool_keeps_everything_it_came_with() {
         let item = json!({ "name": "t", "inputSchema": { "type": "object" }, "x-vendor": 1,
-            "annotations": { "destructiveHint": true } });
+            "annotations": { "destructiveHint": true }, "execution": { "taskSupport": "required" } });
         let tool = parsed("srv", &item).unwrap();
         assert_eq!(tool.name.full(), "srv-t");
         assert_eq!(tool.annotations.destructive, Some(true));
         assert_eq!(tool.annotations.read_only, None);
+        assert!(tool.requires_task);
         assert_eq!(tool.raw_value(), Some(item));
     }
 

@@ -255,6 +255,9 @@ pub struct ToolDefinition {
     /// Whether the tool's own entry sets `retries`: its author's word that a repeat is fine.
     #[serde(default)]
     pub has_own_retries: bool,
+    /// Its server runs it only as a task (`execution.taskSupport: required`).
+    #[serde(default)]
+    pub requires_task: bool,
     /// A person is asked before each call.
     pub requires_approval: bool,
     /// Global or made for each session.

@@ -74,11 +74,12 @@ fn sections(
     tables.into_iter().map(section).filter(|lines| lines.len() > 2).collect()
 }
 
-const MARKS: [(&str, &str); 9] = [
+const MARKS: [(&str, &str); 10] = [
     ("RO", "only reads, as its definition says"),
     ("WRITE", "may change something"),
     ("DESTRUCTIVE", "may destroy something"),
     ("ASKS", "asks for approval before a call"),
+    ("TASK", "its server runs it as a task, followed until it ends"),
     ("CHANGED", "differs from its declaration or pin"),
     ("SLOW", "slower than declared; see its documentation"),
     ("UNAVAILABLE", "cannot be called; see its documentation"),

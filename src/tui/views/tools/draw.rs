@@ -206,6 +206,9 @@ pub fn marks(state: &AppState, row: &ToolRow) -> Vec<(Role, &'static str)> {
     if tool.requires_approval {
         marks.push((Role::Warning, "ASKS"));
     }
+    if tool.requires_task {
+        marks.push((Role::Hint, "TASK"));
+    }
     if state.stats.exceeded_speed_of(tool).is_some() {
         marks.push((Role::Warning, "SLOW"));
     }
