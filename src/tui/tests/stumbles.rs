@@ -118,6 +118,7 @@ fn what_a_mark_means_is_in_the_help() {
     let mut asks = tool("web-x", json!({ "type": "object" }));
     asks.requires_approval = true;
     asks.annotations.destructive = Some(true);
+    asks.requires_task = true;
     let mut state = sized(sample(), 160, 45);
     state.update(listed(vec![asks, tool("b", json!({ "type": "object" }))]));
     let seen = shown(&state);
@@ -133,7 +134,8 @@ fn what_a_mark_means_is_in_the_help() {
     for (mark, meaning) in [
         ("DESTRUCTIVE", "may destroy something"),
         ("ASKS", "asks for approval before a call"),
-        (" A ", "of a server: asks before each call"),
+        (" TASK", "its server runs it as a task"),
+        (" A ", "on a server: asks before each call"),
     ] {
         let line = help.lines().find(|line| line.contains(mark));
         assert!(line.is_some_and(|line| line.contains(meaning)), "{mark}: {help}");
@@ -282,6 +284,16 @@ fn the_palette_has_whole_names() {
     let mut state = sized(with_sum(), 80, 24);
     press(&mut state, &[":", "getsum"]);
     assert!(shown(&state).contains("everything-get-sum "), "{}", shown(&state));
+}
+
+#[test]
+fn the_palette_goes_to_a_server_whatever_the_filter_leaves_out() {
+    let mut state = sized(sample(), 120, 40);
+    let statuses = vec![servers::tests::ready("files"), servers::tests::ready("notes")];
+    state.update(AppEvent::ServerStatuses(statuses));
+    press(&mut state, &["2", "/", "files", "<enter>", "1", ":", "notes", "<enter>"]);
+    assert_eq!(state.context.view, ViewId::Servers);
+    assert_eq!(state.servers.chosen().map(|server| &*server.name), Some("notes"));
 }
 
 #[test]

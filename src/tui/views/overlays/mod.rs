@@ -96,6 +96,10 @@ impl AppState {
             PaletteCommand::Tool(tool) => {
                 self.context.emit(Navigation::FillArguments { tool, arguments: None });
             }
+            PaletteCommand::Server(server) => {
+                self.servers.choose(&server);
+                self.show(ViewId::Servers);
+            }
             PaletteCommand::Colours(palette) => {
                 self.context.appearance.palette = palette;
                 self.context.show_status(if self.context.appearance.has_colour {

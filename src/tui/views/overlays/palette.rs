@@ -8,6 +8,7 @@ use crate::tui::widgets::filter::{Fuzzy, Picker};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaletteCommand {
     Tool(String),
+    Server(String),
     /// An action, as if its key were pressed.
     Action(Action),
     Colours(ColourScheme),
@@ -56,6 +57,12 @@ pub fn entries(state: &AppState, places: &[KeyContext]) -> Vec<PaletteEntry> {
         name: row.name.clone(),
         about: row.tool.title.clone().unwrap_or_else(|| "fill in and call".to_owned()),
     }));
+    entries.extend(state.servers.rows.iter().map(|server| PaletteEntry {
+        command: PaletteCommand::Server(server.name.clone()),
+        key: None,
+        name: server.name.clone(),
+        about: "server: its health, log and trace".to_owned(),
+    }));
     entries
 }
 
@@ -63,9 +70,12 @@ pub fn search(letters: &str, entries: &[PaletteEntry]) -> Vec<usize> {
     let texts = entries.iter().enumerate();
     let texts = texts.map(|(at, entry)| (at, &*entry.name, Some(entry.about.clone())));
     let mut found = Fuzzy::rank(letters, texts);
-    // A tool may be called like a command, which has a key as well.
-    let whole = PaletteCommand::Tool(letters.trim().to_owned());
-    found.sort_by_key(|at| entries[*at].command != whole);
+    // A tool or a server may be called like a command, which has a key as well.
+    let is_whole = |entry: &PaletteEntry| {
+        let is_named = matches!(entry.command, PaletteCommand::Tool(_) | PaletteCommand::Server(_));
+        is_named && entry.name == letters.trim()
+    };
+    found.sort_by_key(|at| !is_whole(&entries[*at]));
     found
 }
 

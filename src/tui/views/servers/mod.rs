@@ -167,6 +167,13 @@ impl ServersView {
         self.list.filter.find(self.rows.iter().map(|row| row.name.as_str()))
     }
 
+    /// Chooses a server, whatever the filter left out.
+    pub fn choose(&mut self, server: &str) {
+        self.list.filter.set("");
+        self.position.reset();
+        self.show(Some(server));
+    }
+
     /// The rows are other ones: what was chosen stays so.
     fn show(&mut self, chosen: Option<&str>) {
         let again = self.rows.iter().position(|row| Some(row.name.as_str()) == chosen);
