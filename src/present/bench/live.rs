@@ -207,7 +207,7 @@ mod tests {
         [####################...............................]  40 %  640 of 1,600 calls
         158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        calls/s ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         ");
         let shown = LineRenderer { ascii: true, colour: false }.page(&block(&one, &plan(), 40));
         assert_snapshot!(shown, @"
@@ -215,7 +215,7 @@ mod tests {
         [####.......]  40 %  640 of 1,600 calls
         158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ______...----::::===++++****##
+        calls/s ______...----::::===++++****##
         ");
     }
 
@@ -228,10 +228,10 @@ mod tests {
         315 calls/s  16 in flight  3 failed
         demo-echo
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        calls/s ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         demo-a_tool_with_a_long_name
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        calls/s ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         timeout 3
         ");
     }

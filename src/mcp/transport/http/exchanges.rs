@@ -96,7 +96,7 @@ impl ExchangeTable {
 }
 
 const MAX_QUEUED: usize = 256;
-/// Bytes of messages that may wait to be received, in KiB: two of the largest.
+/// Bytes of messages and their parts that may wait to be received, in KiB: the largest message.
 const MAX_QUEUED_KIB: usize = 2 * MESSAGE_LIMIT / 1024;
 /// Messages above [`LARGE_MESSAGE`] that may be gathered at the same time.
 const MAX_LARGE_MESSAGES: usize = 2;
@@ -225,9 +225,9 @@ mod tests {
     #[tokio::test]
     async fn a_third_large_message_waits_until_one_was_received() {
         let (outbox, mut inbox) = queue();
-        outbox.push(message(MESSAGE_LIMIT)).await;
-        outbox.push(message(MESSAGE_LIMIT)).await;
-        let mut third = Box::pin(outbox.push(message(MESSAGE_LIMIT)));
+        outbox.push(message(MESSAGE_LIMIT / 2)).await;
+        outbox.push(message(MESSAGE_LIMIT / 2)).await;
+        let mut third = Box::pin(outbox.push(message(MESSAGE_LIMIT / 2)));
         assert!(third.as_mut().now_or_never().is_none(), "there was room for a third");
         assert!(matches!(inbox.next().await, Some(Arrival::Message { .. })));
         assert!(third.as_mut().now_or_never().is_some(), "the room was not given back");
