@@ -37,8 +37,8 @@ use crate::mcp::era_cache::EraCache;
 use crate::mcp::listing;
 use crate::mcp::tracer::Tracer;
 use crate::model::{
-    CredentialUse, Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal,
-    ToolCall, ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
+    CredentialUse, Error, EventSink, HostEvent, QuestionHandler, ServerState, ToolCall,
+    ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
 };
 use crate::provider::{
     LoginSupport, ManagedServer, OfferingSupport, Preview, ToolListVersion, ToolProvider,
@@ -322,10 +322,8 @@ impl ToolProvider for McpProvider {
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let cancelled = || {
-            Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was abandoned")
-                .with_server(&self.spec.name)
-        };
+        let cancelled =
+            || Error::interrupted("the call was abandoned").with_server(&self.spec.name);
         let connect = async { (self.calls.read().await, self.connection().await) };
         let (_running, connection) = tokio::select! {
             biased;
@@ -354,8 +352,9 @@ impl ToolProvider for McpProvider {
     }
 
     async fn close(&self) {
-        let connection = self.slot.lock().await.take();
-        if let Some(connection) = connection {
+        // Held until the end, so that a call meanwhile connects when this one is really closed.
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = slot.take() {
             // First, so that its end is not taken for a crash.
             self.cached().state = Some(ServerState::Closed);
             connection.close().await;
@@ -373,5 +372,73 @@ impl ToolProvider for McpProvider {
 
     fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
         Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LoadRequest;
+    use crate::config::environment::FixedEnvironment;
+    use crate::mcp::auth::MemoryVault;
+    use crate::model::NoQuestionHandler;
+
+    /// A server without tools that takes a while to end.
+    const SLOW_TO_END: &str = r#"
+while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case $line in
+        *'"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        *tools/list*) result='"result":{"tools":[]}' ;;
+        *) result='"error":{"code":-32601,"message":"no such method"}' ;;
+    esac
+    [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$result"
+done
+sleep 0.5
+"#;
+
+    #[tokio::test]
+    async fn a_connection_made_while_the_last_one_closes_is_not_shown_as_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            cwd: dir.path().to_path_buf(),
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let entry = json!({ "mcp_servers": { "slow": {
+            "command": "/bin/sh", "args": ["-c", SLOW_TO_END],
+        } } });
+        let request = LoadRequest {
+            inline_servers: vec![("test".into(), entry.to_string())],
+            ..LoadRequest::default()
+        };
+        let configuration = crate::config::load(&request, &[], &environment);
+        let setup = McpSetup {
+            environment: Arc::new(environment),
+            expanded: configuration.expanded.clone(),
+            eras: Arc::new(EraCache::new(None)),
+            events: EventSink::discard(),
+            inbox: Arc::new(NoQuestionHandler),
+            traffic: TrafficSink::disabled(),
+            logins: Arc::new(MemoryVault::default()),
+            learn: Arc::new(|_, _| {}),
+            insecure: false,
+            log_level: None,
+        };
+        let server = McpProvider::new(configuration.servers[0].clone(), setup);
+        let first = server.check().await;
+        assert!(matches!(first.state, ServerState::Ready), "{:?}", first.state);
+        let closing = tokio::spawn({
+            let server = Arc::clone(&server);
+            async move { server.close().await }
+        });
+        while matches!(server.status().state, ServerState::Ready) {
+            tokio::task::yield_now().await;
+        }
+        server.list().await.unwrap();
+        closing.await.unwrap();
+        assert!(matches!(server.status().state, ServerState::Ready), "{:?}", server.status().state);
+        server.close().await;
+        assert!(matches!(server.status().state, ServerState::Closed));
     }
 }
