@@ -8,16 +8,13 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::entry::METHODS;
-use super::request::{HttpRequest, header_name, header_value};
+use super::request::{HttpRequest, header_name, header_value, is_authorization};
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, send};
 use crate::model::{Error, ErrorKind, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::util::tls::TlsPem;
-
-const CREDENTIAL_HEADERS: [&str; 5] =
-    ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
 #[derive(Debug)]
 pub(in crate::providers) struct FetchRequest {
@@ -136,7 +133,7 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
     let header =
         header_name(name).map_err(|problem| Error::of_diagnostic(ErrorKind::Usage, problem))?;
     let mut value = header_value(&header, text)?;
-    value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
+    value.set_sensitive(is_authorization(&header));
     Ok((header, value))
 }
 
@@ -230,7 +227,10 @@ mod tests {
             prepare(&FetchRequest { headers, ..request_for(url) }, ANY)
                 .map_err(|error| error.kind())
         };
-        assert_eq!(with("http://8.8.8.8/", "Authorization", "x").unwrap_err(), ErrorKind::Denied);
+        for name in ["Authorization", "X-Api-Key", "PRIVATE-TOKEN", "X-Client-Secret"] {
+            let refused = with("http://8.8.8.8/", name, "x").unwrap_err();
+            assert_eq!(refused, ErrorKind::Denied, "{name}");
+        }
         assert!(with("https://8.8.8.8/", "Authorization", "x").is_ok());
         assert!(with("http://127.0.0.1/", "Cookie", "x").is_ok());
         for (name, text) in [("Host", "x"), ("content-length", "1"), ("a b", "x"), ("X", "a\nb")] {
@@ -240,9 +240,11 @@ mod tests {
                 "{name}"
             );
         }
-        let headers = vec![("Cookie".to_owned(), "k=s3cret".to_owned())];
-        let request = FetchRequest { headers, ..request_for("https://8.8.8.8/") };
-        let shown = preview(&request, ANY).unwrap();
-        assert_eq!(shown["headers"]["cookie"], "***");
+        for name in ["cookie", "private-token"] {
+            let headers = vec![(name.to_owned(), "k=s3cret".to_owned())];
+            let request = FetchRequest { headers, ..request_for("https://8.8.8.8/") };
+            let shown = preview(&request, ANY).unwrap();
+            assert_eq!(shown["headers"][name], "***");
+        }
     }
 }
