@@ -277,11 +277,14 @@ impl StepCondition {
                 return None;
             }
         };
-        let compared = ["==", "!="].iter().find_map(|sign| {
-            // The sign stands after the first placeholder, not inside of what it is compared with.
+        let signs = ["==", "!="].into_iter().filter_map(|sign| {
             let (left, right) = text.split_once(sign)?;
-            Some((left.trim(), right.trim(), *sign == "!="))
+            let negated = sign == "!=";
+            // `!==` is no sign.
+            (!negated || !right.starts_with('=')).then_some((left.trim(), right.trim(), negated))
         });
+        // The first one stands after the placeholder, others inside of what it is compared with.
+        let compared = signs.min_by_key(|(left, ..)| left.len());
         let (left, right, negated) = match compared {
             Some((left, right, negated)) => (left, Some(right), negated),
             None => match text.strip_prefix("not ") {
@@ -401,18 +404,28 @@ mod tests {
             "{absent} == null",
             "{text} == {text}",
             "{n} != {zero}",
+            "{text} != \"a==b\"",
+            "{text} != a == b",
         ] {
             assert!(holds(yes), "{yes}");
         }
-        for no in ["{zero}", "{empty}", "{nil}", "{absent}", "not {yes}", "{n} == 3", "{text} == a"]
-        {
+        for no in [
+            "{zero}",
+            "{empty}",
+            "{nil}",
+            "{absent}",
+            "not {yes}",
+            "{n} == 3",
+            "{text} == a",
+            "{text} == a != b",
+        ] {
             assert!(!holds(no), "{no}");
         }
     }
 
     #[test]
     fn anything_else_is_refused() {
-        for text in ["", "true", "x == {n}", "{n} > 2", "{n} and {yes}", "{"] {
+        for text in ["", "true", "x == {n}", "{n} > 2", "{n} !== 2", "{n} and {yes}", "{"] {
             assert!(read(text).is_err(), "{text}");
         }
     }
