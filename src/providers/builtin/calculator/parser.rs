@@ -399,7 +399,7 @@ fn round(x: Number, digits: i128) -> Result<Number, Error> {
             text.parse().map_err(|_| range_error()).and_then(Number::float)
         }
         Number::Float(x) => {
-            let scale = 10_f64.powi(i32::try_from(-digits).unwrap_or(i32::MAX));
+            let scale = 10_f64.powi(i32::try_from(digits.unsigned_abs()).unwrap_or(i32::MAX));
             if scale.is_finite() {
                 Number::float((x / scale).round_ties_even() * scale)
             } else {
@@ -407,7 +407,8 @@ fn round(x: Number, digits: i128) -> Result<Number, Error> {
             }
         }
         Number::Int(x) if digits < 0 => {
-            let scale = u32::try_from(-digits).ok().and_then(|d| 10_i128.checked_pow(d));
+            let scale =
+                u32::try_from(digits.unsigned_abs()).ok().and_then(|d| 10_i128.checked_pow(d));
             // Above 38 digits the step is larger than twice any integer.
             let Some(scale) = scale else { return Ok(Number::Int(0)) };
             let (quotient, rest) = (x.div_euclid(scale), x.rem_euclid(scale));
