@@ -51,7 +51,7 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
         value: args.value.clone(),
         context: args.context.iter().cloned().collect::<BTreeMap<_, _>>(),
     };
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost complete", &args.server).await?;
     let done = assembly
         .host
         .complete(query, &ItemRequest::to_servers(&args.server, &context.cancel))

@@ -80,7 +80,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     context.output.value(format, &exported.definitions())?;
     if context.output.verbosity() > 0 {
         let count = plural(exported.tools.len(), "tool", "tools");
-        context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
+        context.output.note(format!("{count} in the format {}", dialect.as_str()));
     }
     let broken = assembly.configuration.count_broken_servers(|_| true);
     let answered = !exported.tools.is_empty();

@@ -21,10 +21,10 @@ pub(super) struct ItemList<T> {
 
 pub(super) async fn assemble(
     context: &CommandContext,
+    command: &str,
     servers: &[String],
 ) -> Result<Assembly, Error> {
-    let assembly =
-        context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
+    let assembly = context.assemble_attached(StartScope::Servers(servers), command).await?;
     entry_checks::require_hosted(&assembly, servers)?;
     Ok(assembly)
 }

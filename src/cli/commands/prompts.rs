@@ -69,7 +69,7 @@ pub async fn run(args: &PromptsArgs, context: &CommandContext) -> CommandResult 
 
 async fn list(args: &PromptListArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost prompts", &args.server).await?;
     let all = assembly.host.prompts(&LookupScope::of_servers(&args.server)).await?;
     complete::update_names(context, &assembly, |names| names.add_prompts(&all));
     let shown = ItemList::<Prompt> {
@@ -85,7 +85,7 @@ async fn list(args: &PromptListArgs, context: &CommandContext) -> CommandResult 
 async fn get(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::CONTENT)?;
     let arguments = arguments(args, context).await?;
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost prompts", &args.server).await?;
     let filled = assembly
         .host
         .prompt(&args.name, &arguments, &ItemRequest::to_servers(&args.server, &context.cancel))

@@ -110,7 +110,7 @@ pub async fn run(args: &ResourcesArgs, context: &CommandContext) -> CommandResul
 
 async fn list(args: &ResourceListArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost resources", &args.server).await?;
     let scope = LookupScope::of_servers(&args.server);
     if args.templates {
         let all = assembly.host.templates(&scope).await?;
@@ -144,7 +144,7 @@ async fn read(args: &ResourceReadArgs, context: &CommandContext) -> CommandResul
         ..PrintOptions::default()
     };
     options.check()?;
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost resources", &args.server).await?;
     let request = ItemRequest::to_servers(&args.server, &context.cancel);
     let read = assembly.host.read(&args.uri, &request).await?;
     let output = &context.output;
@@ -158,7 +158,7 @@ async fn read(args: &ResourceReadArgs, context: &CommandContext) -> CommandResul
 
 async fn watch(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
-    let assembly = offerings::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, "toolhost resources", &args.server).await?;
     let (host, output) = (&assembly.host, &*context.output);
     let (sender, mut changes) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();

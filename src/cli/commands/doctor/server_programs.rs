@@ -1,6 +1,7 @@
 //! Checks of `doctor` for servers that are programs: whether each is found, and which variables it
 //! does not receive.
 
+use indexmap::IndexSet;
 use secrecy::ExposeSecret as _;
 
 use super::{DoctorCheck, Severity};
@@ -92,15 +93,14 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
     let family = FAMILIES.iter().find(|(names, _)| names.iter().any(|n| program.starts_with(n)));
     let usual = NETWORK.iter().chain(family.map(|(_, variables)| *variables).unwrap_or_default());
     let own = environment.vars();
-    let mut withheld: Vec<String> = usual
+    let withheld: IndexSet<String> = usual
         .filter(|variable| own.contains_key(**variable))
         .map(|variable| (*variable).to_owned())
         .chain(named_after(&server.name, own.keys()))
         .filter(|variable| !is_given(variable))
         .collect();
-    withheld.dedup();
     if !withheld.is_empty() {
-        let list = withheld.join(", ");
+        let list = Vec::from_iter(withheld).join(", ");
         let message = format!("does not receive {list}, which your shell has");
         checks.push(
             DoctorCheck::new(&name, Severity::Warning, message)
@@ -159,6 +159,15 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
 
     fn found(entry: &str, home: &Path, variables: &[(&str, &str)]) -> Vec<DoctorCheck> {
+        found_for("github", entry, home, variables)
+    }
+
+    fn found_for(
+        name: &str,
+        entry: &str,
+        home: &Path,
+        variables: &[(&str, &str)],
+    ) -> Vec<DoctorCheck> {
         let mut environment = FixedEnvironment {
             cwd: home.to_path_buf(),
             root: Some(home.to_path_buf()),
@@ -167,7 +176,7 @@ mod tests {
         for (name, value) in variables {
             environment.vars.insert((*name).to_owned(), (*value).to_owned());
         }
-        let text = format!("mcp_servers:\n  github: {entry}\n");
+        let text = format!("mcp_servers:\n  {name}: {entry}\n");
         let request =
             LoadRequest { inline_servers: vec![("test".into(), text)], ..LoadRequest::default() };
         let configuration = crate::config::load(&request, &[], &environment);
@@ -196,6 +205,22 @@ mod tests {
         let given =
             "{ command: npx, env_keys: [HTTPS_PROXY], env: { GITHUB_TOKEN: \"${GITHUB_TOKEN}\" } }";
         assert_eq!(found(given, dir.path(), &variables), []);
+    }
+
+    #[test]
+    fn a_variable_that_is_usual_and_named_after_the_server_is_named_once() {
+        let dir = tempfile::tempdir().unwrap();
+        program(&dir.path().join("bin/docker-mcp"));
+        let path = dir.path().join("bin").display().to_string();
+        let variables = [
+            ("PATH", path.as_str()),
+            ("DOCKER_HOST", "unix:///d"),
+            ("DOCKER_CONTEXT", "c"),
+            ("GITHUB_DOCKER", "x"),
+        ];
+        let checks = found_for("docker", "{ command: docker-mcp }", dir.path(), &variables);
+        let hint = checks[0].hint.as_deref().unwrap();
+        assert!(hint.ends_with("env_keys: [DOCKER_HOST, DOCKER_CONTEXT]"), "{hint}");
     }
 
     #[test]
