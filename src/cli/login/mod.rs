@@ -149,6 +149,7 @@ const PATH: &str = "/callback";
 const HEAD: usize = 32 << 10;
 const REQUEST: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 16;
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 struct Listener {
     listener: TcpListener,
@@ -179,12 +180,15 @@ impl Listener {
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
-                    if let Ok((stream, _)) = accepted {
-                        let (base, state) = (self.redirect(), state.to_owned());
-                        visitors.spawn(async move {
-                            timeout(REQUEST, serve(stream, &base, &state)).await.ok().flatten()
-                        });
-                    }
+                    let Ok((stream, _)) = accepted else {
+                        // It may last, as when no descriptor is left.
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    };
+                    let (base, state) = (self.redirect(), state.to_owned());
+                    visitors.spawn(async move {
+                        timeout(REQUEST, serve(stream, &base, &state)).await.ok().flatten()
+                    });
                 }
                 Some(served) = visitors.join_next(), if !visitors.is_empty() => {
                     if let Ok(Some(end)) = served {
@@ -269,6 +273,21 @@ mod tests {
         };
         let (end, ()) = tokio::join!(listener.wait_for_callback("s-1"), visits);
         assert_eq!(end, format!("http://127.0.0.1:{port}/callback?code=c%20d&state=s-1"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_listener_that_cannot_accept_is_not_asked_all_the_time() {
+        use rustix::time::{ClockId, clock_gettime};
+        let listener = Listener::open(None).await.unwrap();
+        // From now on it fails at once, each time.
+        let socket = std::os::fd::AsFd::as_fd(&listener.listener).try_clone_to_owned().unwrap();
+        std::net::TcpStream::from(socket).shutdown(std::net::Shutdown::Read).unwrap();
+        assert!(listener.listener.accept().await.is_err());
+        let before = clock_gettime(ClockId::ThreadCPUTime);
+        let waited = timeout(Duration::from_millis(600), listener.wait_for_callback("s")).await;
+        let spent = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime) - before).unwrap();
+        assert!(waited.is_err() && spent < Duration::from_millis(100), "{spent:?}");
     }
 
     #[tokio::test]
