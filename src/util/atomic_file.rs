@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::private_file;
 
@@ -49,7 +49,10 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
             FileMode::Kept(new) => create_like(path, new, &temporary)?,
         };
         // What cannot be removed stays for the next time.
-        let _left = remove_abandoned(&temporary, &beginning, &file);
+        let _left = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .and_then(|now| remove_abandoned(directory_of(&temporary), &beginning, now));
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)?;
@@ -63,16 +66,18 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     })
 }
 
-/// Removes older drafts, by the clock of the file system. `beginning` is what the names of all drafts of
-/// a file have in common.
-fn remove_abandoned(draft: &Path, beginning: &OsStr, file: &File) -> io::Result<()> {
-    let now = file.metadata()?.modified()?;
-    for entry in std::fs::read_dir(directory_of(draft))?.flatten() {
+/// Removes drafts that are old `now`, with the files that `SQLite` leaves beside a draft. `beginning` is
+/// what the names of all drafts of a file have in common; the digits of a UUID follow.
+pub fn remove_abandoned(directory: &Path, beginning: &OsStr, now: SystemTime) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)?.flatten() {
         let name = entry.file_name();
-        let digits = name.as_encoded_bytes().strip_prefix(beginning.as_encoded_bytes());
-        let is_draft = digits.is_some_and(|digits| {
-            digits.len() == DRAFT_DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
-        });
+        let rest = name.as_encoded_bytes().strip_prefix(beginning.as_encoded_bytes());
+        let is_draft = rest.and_then(|rest| rest.split_at_checked(DRAFT_DIGITS)).is_some_and(
+            |(digits, ending)| {
+                digits.iter().all(u8::is_ascii_hexdigit)
+                    && matches!(ending, b"" | b"-journal" | b"-wal" | b"-shm")
+            },
+        );
         let is_old = || {
             let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
             let age = changed.and_then(|changed| now.duration_since(changed).ok());
@@ -142,6 +147,8 @@ mod tests {
         let digits = "0123456789abcdef0123456789abcdef";
         for (name, seconds) in [
             (format!(".file.{digits}"), 3600),
+            (format!(".file.{digits}-journal"), 3600),
+            (format!(".file.{digits}-notes"), 3600),
             (format!(".file.{}", digits.replace('0', "1")), 0),
             (format!(".other.{digits}"), 3600),
             (".file.notes".to_owned(), 3600),
@@ -151,7 +158,8 @@ mod tests {
         }
         replace(&path, b"two", FileMode::Private).unwrap();
         assert!(!dir.path().join(format!(".file.{digits}")).exists());
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+        assert!(!dir.path().join(format!(".file.{digits}-journal")).exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5);
     }
 
     #[test]

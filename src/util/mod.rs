@@ -8,7 +8,6 @@ pub mod atomic_file;
 pub mod base64;
 pub mod clock;
 pub mod confine;
-pub mod database;
 pub mod diff;
 pub mod hex;
 pub mod histogram;

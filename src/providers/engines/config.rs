@@ -13,14 +13,14 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{Quota, disk};
+use super::Quota;
+use super::disk::{self, Durability};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Located, Timespan, UNBOUNDED};
 use crate::model::{Diagnostic, Diagnostics};
 use crate::provider::ProviderDeps;
-use crate::util::database::Durability;
 use crate::util::hex::hex;
 
 /// The keys of an entry that choose and bound an engine.

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::disk::{SqliteEngine, StoreFile};
+use super::disk::{Durability, SqliteEngine, StoreFile};
 use super::{
     Engine, KeyInfo, KeyPage, Quota, StoredValue, TakeOutcome, WriteCondition, WriteOutcome,
     WriteRequest, numbered,
 };
 use crate::util::clock::Clock;
-use crate::util::database::Durability;
 
 #[derive(Default)]
 pub(super) struct ManualClock(AtomicU64);

@@ -7,22 +7,39 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::TransactionBehavior::{self, Deferred, Immediate};
-use rusqlite::{Connection, ErrorCode, Transaction};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, named_params};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::sync::Notify;
 
-use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
+use super::{
+    Engine, KeyInfo, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, expiry, millis,
+    numbered,
+};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use crate::util::database::{self, DatabaseSchema, Durability};
 use open::StoreConnection;
 
 mod open;
-mod operations;
 #[cfg(test)]
 mod tests;
 
 /// How long closing may take: a lock is waited for that long, and a little more.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// When a write counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename = "SyncMode", rename_all = "lowercase")]
+pub(in crate::providers) enum Durability {
+    /// When it is on the disk (`synchronous=FULL`): survives a power cut.
+    #[default]
+    Full = 2,
+    /// When the system has it (`synchronous=NORMAL`): survives a crash of toolhost; a power cut may
+    /// take the last ones.
+    Normal = 1,
+    /// As `Normal`, and the disk is never waited for at all: a power cut may damage the file.
+    Off = 0,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
@@ -90,7 +107,7 @@ impl SharedStore {
             Ok(outcome)
         });
         // After other errors than a lock a file is opened, and so checked, again.
-        if self.file.is_none() || outcome.as_ref().map_or_else(database::is_busy, |_| true) {
+        if self.file.is_none() || outcome.as_ref().map_or_else(is_busy, |_| true) {
             *connection = Some(store);
         }
         outcome.map_err(|error| database_error(self.file.as_ref(), &error))
@@ -101,12 +118,58 @@ impl SharedStore {
 impl Engine for SqliteEngine {
     async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let (space, key) = (space.to_owned(), key.to_owned());
-        self.transact(Deferred, move |db, now| operations::read(db, &space, &key, now)).await
+        self.transact(Deferred, move |db, now| read(db, &space, &key, now)).await
     }
 
     async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error> {
-        let written =
-            self.transact(Immediate, move |db, now| operations::write(db, &write, now)).await;
+        let written = self.transact(Immediate, move |db, now| {
+            forget_expired(db, now)?;
+            let (total, last): (i64, i64) = db
+                .prepare_cached("SELECT bytes, version FROM total")?
+                .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let version = from_sql_integer(last) + 1;
+            let key = write.key.clone().unwrap_or_else(|| numbered(version));
+            let current: Option<(i64, i64)> = db
+                .prepare_cached("SELECT version, size FROM entry WHERE space = ?1 AND key = ?2")?
+                .query_row([&write.space, &key], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let at = current.map(|(version, _)| from_sql_integer(version));
+            if !write.condition.holds(at) {
+                return Ok(WriteOutcome::Conflict(at));
+            }
+            let keys: Option<i64> = db
+                .prepare_cached("SELECT keys FROM space WHERE name = ?1")?
+                .query_row([&write.space], |row| row.get(0))
+                .optional()?;
+            let (keys, total) =
+                (from_sql_integer(keys.unwrap_or_default()), from_sql_integer(total));
+            let size = write.size(&key);
+            let bytes =
+                total.saturating_sub(current.map_or(0, |(_, size)| from_sql_integer(size))) + size;
+            let refused =
+                write.quota.refuses((keys, keys + u64::from(at.is_none())), (total, bytes));
+            if let Some(refused) = refused {
+                return Ok(refused);
+            }
+            db.prepare_cached("UPDATE total SET version = ?1")?
+                .execute([to_sql_integer(version)])?;
+            db.prepare_cached(
+                "INSERT INTO entry (space, key, value, version, size, expires)
+                 VALUES (:space, :key, :value, :version, :size, :expires)
+                 ON CONFLICT DO UPDATE SET value = :value, version = :version, size = :size,
+                                           expires = :expires",
+            )?
+            .execute(named_params! {
+                ":space": write.space,
+                ":key": key,
+                ":value": write.value,
+                ":version": to_sql_integer(version),
+                ":size": to_sql_integer(size),
+                ":expires": expiry(now, write.ttl).map(to_sql_integer),
+            })?;
+            Ok(WriteOutcome::Done { key, version })
+        });
+        let written = written.await;
         if let Some(notify) = &self.0.written {
             notify.notify_waiters();
         }
@@ -120,8 +183,17 @@ impl Engine for SqliteEngine {
         version: Option<u64>,
     ) -> Result<TakeOutcome, Error> {
         let (space, key) = (space.to_owned(), key.to_owned());
-        self.transact(Immediate, move |db, now| operations::take(db, &space, &key, version, now))
-            .await
+        self.transact(Immediate, move |db, now| {
+            forget_expired(db, now)?;
+            let Some(entry) = read(db, &space, &key, now)? else { return Ok(TakeOutcome::Absent) };
+            if version.is_some_and(|version| version != entry.version) {
+                return Ok(TakeOutcome::Conflict(entry.version));
+            }
+            db.prepare_cached("DELETE FROM entry WHERE space = ?1 AND key = ?2")?
+                .execute([&space, &key])?;
+            Ok(TakeOutcome::Removed(entry))
+        })
+        .await
     }
 
     async fn page(
@@ -134,19 +206,70 @@ impl Engine for SqliteEngine {
         let (space, prefix, after) =
             (space.to_owned(), prefix.to_owned(), after.map(str::to_owned));
         self.transact(Deferred, move |db, now| {
-            operations::page(db, &space, &prefix, after.as_deref(), limit, now)
+            // The cursor itself may be at hand still; it is skipped below.
+            let from = after.as_ref().filter(|after| **after >= prefix).unwrap_or(&prefix);
+            let mut statement = db.prepare_cached(
+                "SELECT key, version, octet_length(value) FROM entry
+                 WHERE space = :space AND key >= :from AND (expires IS NULL OR expires > :now)
+                 ORDER BY key",
+            )?;
+            let parameters =
+                named_params! { ":space": space, ":from": from, ":now": to_sql_integer(now) };
+            let mut rows = statement.query(parameters)?;
+            let mut page = KeyPage::default();
+            while let Some(row) = rows.next()? {
+                let key: String = row.get(0)?;
+                if Some(&key) == after.as_ref() {
+                    continue;
+                }
+                if !key.starts_with(&prefix) {
+                    break;
+                }
+                if page.items.len() == limit {
+                    page.more = true;
+                    break;
+                }
+                page.items.push(KeyInfo {
+                    key,
+                    version: from_sql_integer(row.get(1)?),
+                    bytes: from_sql_integer(row.get(2)?),
+                });
+            }
+            Ok(page)
         })
         .await
     }
 
     async fn clear(&self, space: &str) -> Result<u64, Error> {
         let space = space.to_owned();
-        self.transact(Immediate, move |db, now| operations::clear(db, &space, now)).await
+        self.transact(Immediate, move |db, now| {
+            forget_expired(db, now)?;
+            let removed =
+                db.prepare_cached("DELETE FROM entry WHERE space = ?1")?.execute([space])?;
+            Ok(removed as u64)
+        })
+        .await
     }
 
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let prefix = prefix.to_owned();
-        self.transact(Deferred, move |db, _| operations::spaces(db, &prefix, limit)).await
+        self.transact(Deferred, move |db, _| {
+            let mut statement =
+                db.prepare_cached("SELECT name, keys FROM space WHERE name >= ?1 ORDER BY name")?;
+            let mut rows = statement.query([&prefix])?;
+            let mut spaces = Vec::new();
+            while spaces.len() < limit
+                && let Some(row) = rows.next()?
+            {
+                let name: String = row.get(0)?;
+                if !name.starts_with(&prefix) {
+                    break;
+                }
+                spaces.push((name, from_sql_integer(row.get(1)?)));
+            }
+            Ok(spaces)
+        })
+        .await
     }
 
     fn write_notify(&self) -> Option<&Notify> {
@@ -162,6 +285,41 @@ impl Engine for SqliteEngine {
         let _late =
             tokio::time::timeout(SHUTDOWN_TIMEOUT, tokio::task::spawn_blocking(close)).await;
     }
+}
+
+/// Numbers beyond what `SQLite` can hold stand for "as many as there are".
+fn to_sql_integer(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn from_sql_integer(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or_default()
+}
+
+fn read(
+    db: &Connection,
+    space: &str,
+    key: &str,
+    now: u64,
+) -> rusqlite::Result<Option<StoredValue>> {
+    db.prepare_cached(
+        "SELECT value, version FROM entry
+         WHERE space = :space AND key = :key AND (expires IS NULL OR expires > :now)",
+    )?
+    .query_row(named_params! { ":space": space, ":key": key, ":now": to_sql_integer(now) }, |row| {
+        Ok(StoredValue { value: row.get(0)?, version: from_sql_integer(row.get(1)?) })
+    })
+    .optional()
+}
+
+fn forget_expired(db: &Connection, now: u64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM entry WHERE expires <= ?1")?.execute([to_sql_integer(now)])?;
+    Ok(())
+}
+
+/// Whether another process held the lock all the time.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -205,8 +363,8 @@ fn damaged(path: &Path, why: &str) -> Error {
     ))
 }
 
-/// Entries and their spaces. The mark is `THst`; triggers keep the sums that quotas are about.
-const LAYOUT: DatabaseSchema = DatabaseSchema { application_id: 0x5448_7374, migrations: &["
+/// Entries and their spaces; triggers keep the sums that quotas are about.
+const LAYOUT: &str = "
     CREATE TABLE entry (
         space TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -232,4 +390,4 @@ const LAYOUT: DatabaseSchema = DatabaseSchema { application_id: 0x5448_7374, mig
         DELETE FROM space WHERE name = old.space AND keys = 0;
         UPDATE total SET bytes = bytes - old.size;
     END;
-"] };
+";

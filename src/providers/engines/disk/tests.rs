@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::{SqliteEngine, StoreFile};
+use super::{Durability, SqliteEngine, StoreFile};
 use crate::model::{Error, ErrorKind};
 use crate::providers::engines::{Engine as _, Quota, WriteCondition, WriteOutcome, WriteRequest};
 use crate::util::clock::SystemClock;
-use crate::util::database::Durability;
 
 fn file(path: &Path) -> StoreFile {
     StoreFile {
