@@ -20,8 +20,7 @@ use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::config::typed::{self, Keys, Located};
-use crate::model::error::Signal;
-use crate::model::{Diagnostic, Error, ErrorKind, ToolContext, ToolResult};
+use crate::model::{Diagnostic, Error, ToolContext, ToolResult};
 use crate::provider::ProviderKind;
 use crate::util::clock::Clock;
 use crate::util::spelling::did_you_mean;
@@ -102,7 +101,7 @@ async fn in_thread<T: Send + 'static>(
 }
 
 fn stopped(what: &str) -> Error {
-    Error::new(ErrorKind::Interrupted(Signal::Interrupt), format!("the {what} was stopped"))
+    Error::interrupted(format!("the {what} was stopped"))
 }
 
 /// The keys of an entry.

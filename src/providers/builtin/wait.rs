@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{BuiltinFunction, FunctionBody, FunctionResult, input};
-use crate::model::error::Signal;
-use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
+use crate::model::{Error, HostEvent, ToolContext, ToolResult};
 use crate::providers::arguments::Arguments;
 
 const MAX_WAIT_SECONDS: f64 = 3600.0;
@@ -43,10 +42,8 @@ async fn wait(context: &ToolContext, arguments: Arguments<'_>) -> FunctionResult
         let rest = step.min(total.saturating_sub(waited));
         tokio::select! {
             () = context.cancel.cancelled() => {
-                return Err(Error::new(
-                    ErrorKind::Interrupted(Signal::Interrupt),
-                    format!("stopped after {:.1} of {seconds} s", waited.as_secs_f64()),
-                ));
+                let waited = waited.as_secs_f64();
+                return Err(Error::interrupted(format!("stopped after {waited:.1} of {seconds} s")));
             }
             () = tokio::time::sleep(rest) => waited += rest,
         }

@@ -20,9 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::entry::{CommandEntry, CommandInput, variable};
 use crate::config::references::call_may_set;
-use crate::model::error::Signal;
 use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, LogLevel, ToolContext,
+    CallId, Error, ErrorPhase, EventSink, HostEvent, JsonObject, LogLevel, ToolContext,
     TraceContext,
 };
 use crate::providers::limited_events::LimitedEvents;
@@ -132,12 +131,7 @@ async fn wait_for_exit<T>(
     limits: &ProgramLimits,
 ) -> Result<(ExitStatus, bool), Error> {
     let lost = |error| Error::internal(format!("cannot get the program's exit status: {error}"));
-    let stopped = || {
-        Error::new(
-            ErrorKind::Interrupted(Signal::Interrupt),
-            "the program was stopped before it ended",
-        )
-    };
+    let stopped = || Error::interrupted("the program was stopped before it ended");
     tokio::pin!(pumps);
     let mut drained = false;
     let status = loop {

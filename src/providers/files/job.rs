@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
 use super::root::{RelativePath, RootDirectory};
-use crate::model::error::Signal;
-use crate::model::{CallId, Error, ErrorKind, EventSink, HostEvent};
+use crate::model::{CallId, Error, EventSink, HostEvent};
 use crate::providers::arguments::Arguments;
 use crate::util::regular_file::reason;
 use crate::util::units::float;
@@ -161,5 +160,5 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
 }
 
 pub(super) fn stopped() -> Error {
-    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the operation was stopped")
+    Error::interrupted("the operation was stopped")
 }

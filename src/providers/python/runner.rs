@@ -14,10 +14,7 @@ use super::{installation, module, result};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::mcp::message::RawJson;
-use crate::model::error::Signal;
-use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, JsonObject, ToolContext, ToolResult,
-};
+use crate::model::{CallId, Error, ErrorPhase, EventSink, JsonObject, ToolContext, ToolResult};
 use crate::provider::{ProviderDeps, verify_trust};
 use crate::providers::confinement::Sandbox;
 use crate::providers::program_env;
@@ -178,10 +175,7 @@ impl PythonRunner {
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
-                    return Err(Error::new(
-                        ErrorKind::Interrupted(Signal::Interrupt),
-                        "stopped before Python was ready",
-                    ));
+                    return Err(Error::interrupted("stopped before Python was ready"));
                 }
                 worker = workers.worker(session) => worker?,
             }

@@ -22,8 +22,8 @@ use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::{FrameKind, OutgoingFrame, Wire};
 use crate::model::traffic::TrafficKind;
 use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, LogLevel,
-    NoQuestionHandler, Signal, ToolContext, TrafficSink,
+    CallId, Error, ErrorPhase, EventSink, HostEvent, JsonObject, LogLevel, NoQuestionHandler,
+    ToolContext, TrafficSink,
 };
 use crate::providers::confinement::not_started;
 use crate::providers::limited_events::LimitedEvents;
@@ -207,7 +207,7 @@ impl PythonWorker {
             let _first = self.ended.set(Error::unreachable(reason).with_phase(ErrorPhase::Call));
             tokio::spawn(async move { worker.connection.close().await });
         }
-        Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the function was stopped"))
+        Err(Error::interrupted("the function was stopped"))
     }
 
     /// Ends it: it may finish what it does at its end, and is killed when that takes long.

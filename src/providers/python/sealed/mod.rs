@@ -2,7 +2,6 @@
 //! worker (`shim/guard.py`), at each import.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,11 +19,9 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 type HashManifest = BTreeMap<PathBuf, String>;
 
 /// The code an entry may run, and what else decides how its interpreter is started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SealedCode {
     files: Arc<HashManifest>,
-    /// Stands for `files` where two of these are compared, which happens at every call.
-    digest: [u8; 32],
     root: PathBuf,
     base_dir: PathBuf,
     python: Option<String>,
@@ -32,20 +29,6 @@ pub(super) struct SealedCode {
     sets_path: bool,
     /// Whether the entry decides where the packages of the user would be.
     sets_home: bool,
-}
-
-impl PartialEq for SealedCode {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for SealedCode {}
-
-impl Hash for SealedCode {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
-    }
 }
 
 impl SealedCode {
@@ -57,28 +40,14 @@ impl SealedCode {
         python: Option<&str>,
         env: &BTreeMap<String, String>,
     ) -> Self {
-        let mut digest = Sha256::new();
-        for (path, hash) in files.iter() {
-            let path = path.as_os_str().as_encoded_bytes();
-            for part in [path, hash.as_bytes()] {
-                digest.update((part.len() as u64).to_be_bytes());
-                digest.update(part);
-            }
-        }
         Self {
             files,
-            digest: digest.finalize().into(),
             root: root.to_path_buf(),
             base_dir: base_dir.to_path_buf(),
             python: python.map(str::to_owned),
             sets_path: env.contains_key("PYTHONPATH"),
             sets_home: ["HOME", "PYTHONUSERBASE"].iter().any(|name| env.contains_key(*name)),
         }
-    }
-
-    fn key(&self) -> impl Hash + Eq + '_ {
-        let paths = (&self.root, &self.base_dir, &self.python);
-        (&self.digest, paths, self.sets_path, self.sets_home)
     }
 
     fn environment(&self, interpreter: &Path) -> Option<PackageEnvironment> {
