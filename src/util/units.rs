@@ -45,11 +45,12 @@ pub fn size(text: &str) -> Option<u64> {
 /// Writes a duration with at most three significant digits: `850 µs`, `1.25 ms`, `30 s`.
 pub fn show_duration(value: Duration) -> String {
     let seconds = value.as_secs_f64();
-    let (number, unit) = if seconds < 1e-6 && !value.is_zero() {
+    // What would be rounded to 1000 of a unit is 1 of the next.
+    let (number, unit) = if seconds < 999.5e-9 && !value.is_zero() {
         (seconds * 1e9, "ns")
-    } else if seconds < 1e-3 {
+    } else if seconds < 999.5e-6 {
         (seconds * 1e6, "µs")
-    } else if seconds < 1.0 {
+    } else if seconds < 999.5e-3 {
         (seconds * 1e3, "ms")
     } else {
         (seconds, "s")
@@ -160,6 +161,15 @@ mod tests {
         assert_eq!(show_duration(Duration::from_micros(850)), "850 µs");
         assert_eq!(show_duration(Duration::from_micros(1250)), "1.25 ms");
         assert_eq!(show_duration(Duration::from_millis(12_340)), "12.3 s");
+    }
+
+    #[test]
+    fn a_duration_that_is_rounded_up_to_the_next_unit_has_that_unit() {
+        assert_eq!(show_duration(Duration::from_micros(999_700)), "1 s");
+        assert_eq!(show_duration(Duration::from_micros(999_499)), "999 ms");
+        assert_eq!(show_duration(Duration::from_nanos(999_500)), "1 ms");
+        assert_eq!(show_duration(Duration::from_nanos(999_499)), "999 µs");
+        assert_eq!(show_duration(Duration::from_nanos(999)), "999 ns");
     }
 
     #[test]
