@@ -15,7 +15,7 @@ use std::time::Duration;
 use jaq_core::load::lex::Lexer;
 use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Vars};
+use jaq_core::{Compiler, Ctx, Filter, Vars};
 use jaq_json::{Num, Val, read};
 use serde_json::Value;
 use thiserror::Error;
@@ -81,35 +81,37 @@ pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
 
 /// Whether an expression can be read: it is compiled and never run.
 pub fn check(filter: &str) -> Result<(), JqError> {
-    // The line break ends a trailing comment of the expression.
-    let idle = format!("if false then ({filter}\n) else empty end");
-    let Err(wrapped) = query(&idle, &Value::Null) else { return Ok(()) };
-    // Reports the message for the expression as typed.
-    Err(query(filter, &Value::Null).err().unwrap_or(wrapped))
+    on_own_thread(filter, || compile(filter).map(drop))
 }
 
 pub fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
+    on_own_thread(filter, || run(filter, input, limits))
+}
+
+/// A separate thread makes the recursion depth a known quantity. A panic of the engine costs the
+/// query and not the program.
+fn on_own_thread<T: Send>(
+    filter: &str,
+    work: impl FnOnce() -> Result<T, JqError> + Send,
+) -> Result<T, JqError> {
     if filter.len() > LONGEST_FILTER {
         return Err(JqError::FilterTooLong);
     }
     if filter.trim().is_empty() {
         return Err(JqError::EmptyFilter);
     }
-    // A separate thread makes the recursion depth a known quantity. A panic of the engine costs the
-    // query and not the program.
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("jq".to_owned())
             .stack_size(STACK)
-            .spawn_scoped(scope, || run(filter, input, limits))
+            .spawn_scoped(scope, work)
             .map_err(|error| JqError::NoThread(error.kind()))?
             .join()
             .unwrap_or(Err(JqError::EnginePanicked))
     })
 }
 
-fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
-    let input = from_json(input)?;
+fn compile(filter: &str) -> Result<Filter<JqEngine>, JqError> {
     let main = Def { name: MAIN, args: Vec::new(), body: parse(filter)? };
     let arena = Arena::default();
     let modules = Loader::new(with_prelude(budget::definition(main)))
@@ -120,14 +122,18 @@ fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqE
         .chain(jaq_json::funs())
         .filter(|(name, _, _)| !FORBIDDEN_DEFINITIONS.contains(name))
         .chain(budget::natives());
-    let program = Compiler::default().with_funs(natives).compile(modules).map_err(|errors| {
+    Compiler::default().with_funs(natives).compile(modules).map_err(|errors| {
         let names = errors.iter().flat_map(|(_, undefined)| undefined);
         let messages = names.map(|(name, sort)| {
             format!("there is no {} '{}'", sort.as_str(), name.trim_start_matches('!'))
         });
         JqError::Undefined(messages.collect::<Vec<_>>().join("; "))
-    })?;
+    })
+}
 
+fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
+    let input = from_json(input)?;
+    let program = compile(filter)?;
     let budget = JqBudget::start(limits);
     let context =
         Ctx::<JqEngine>::new(JqRunData { lut: &program.lut, budget: &budget }, Vars::new([]));
@@ -206,9 +212,6 @@ fn parse(filter: &str) -> Result<Term<&str>, JqError> {
     })
 }
 
-#[cfg(test)]
-mod tests;
-
 /// How deep a result may nest; what readers of JSON accept.
 const DEEPEST: usize = 128;
 
@@ -268,3 +271,6 @@ fn number(number: &Num) -> Value {
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).map_or(Value::Null, Value::Number)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 
 use super::budget::JqLimits;
-use super::{JqError, query, query_within};
+use super::{JqError, LONGEST_FILTER, check, query, query_within};
 
 fn results(filter: &str, input: &serde_json::Value) -> String {
     match query(filter, input) {
@@ -74,6 +74,24 @@ fn mistakes_are_named() {
     assert_eq!(results("$x", &null), "there is no variable '$x'");
     assert_eq!(results(".a", &json!(3)), "cannot index 3 with \"a\"");
     assert!(results(" ", &null).starts_with("the filter is empty"));
+}
+
+#[test]
+fn a_filter_is_checked_as_it_stands_and_never_run() {
+    assert_eq!(
+        check("1) | (2").unwrap_err().to_string(),
+        "the filter is invalid at column 2: expected token"
+    );
+    let longest = format!("1{}", " ".repeat(LONGEST_FILTER - 1));
+    assert_eq!(check(&longest), Ok(()));
+    assert_eq!(check(&format!("{longest} ")), Err(JqError::FilterTooLong));
+    for filter in [".a # why", "error(\"x\")", "def f: f; f", "null | keys"] {
+        assert_eq!(check(filter), Ok(()), "{filter}");
+    }
+    for filter in ["", "# why", ".a |", "frobnicate", "1 end else (2"] {
+        assert_eq!(check(filter).err(), query(filter, &json!(null)).err(), "{filter}");
+        assert!(check(filter).is_err(), "{filter}");
+    }
 }
 
 #[test]
