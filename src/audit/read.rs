@@ -1,6 +1,6 @@
 //! Reading the audit log: intents and outcomes joined into calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
 
@@ -169,7 +169,8 @@ pub fn newest(
 
 #[derive(Debug, Default)]
 pub struct AuditJoiner {
-    open: HashMap<String, AuditedCall>,
+    /// The calls under way, in the order in which they began.
+    open: VecDeque<AuditedCall>,
     last: Option<f64>,
     /// Lines that could not be read.
     pub damaged: usize,
@@ -178,9 +179,11 @@ pub struct AuditJoiner {
 impl AuditJoiner {
     /// Knows the calls that were under way before.
     pub fn after(calls: &[AuditedCall]) -> Self {
-        let open = calls.iter().filter(|call| call.outcome.is_none()).take(MAX_OPEN_CALLS);
-        let open = open.map(|call| (call.call.clone(), call.clone())).collect();
-        Self { open, ..Self::default() }
+        let mut joiner = Self::default();
+        for call in calls.iter().filter(|call| call.outcome.is_none()) {
+            joiner.open(call.clone());
+        }
+        joiner
     }
 
     /// Takes a line; gives the call that it ends.
@@ -191,13 +194,11 @@ impl AuditJoiner {
         };
         let back = self.last.replace(row.unix).map(|last| last - row.unix);
         if row.is_intent() {
-            if self.open.len() < MAX_OPEN_CALLS {
-                let call = row.into_call();
-                self.open.insert(call.call.clone(), call);
-            }
+            self.open(row.into_call());
             return None;
         }
-        let begun = self.open.remove(&row.call);
+        let begun = self.open.iter().rposition(|call| call.call == row.call);
+        let begun = begun.and_then(|at| self.open.remove(at));
         let mut call = row.into_call();
         if let Some(begun) = begun {
             let breakpoints = [begun.breakpoints.clone(), call.breakpoints].concat();
@@ -205,6 +206,14 @@ impl AuditJoiner {
         }
         call.clock_set_back_by = back.filter(|back| *back > CLOCK_STEP);
         Some(call)
+    }
+
+    /// The oldest make room: a call whose process was killed never ends.
+    fn open(&mut self, call: AuditedCall) {
+        if self.open.len() >= MAX_OPEN_CALLS {
+            self.open.pop_front();
+        }
+        self.open.push_back(call);
     }
 }
 
@@ -423,5 +432,17 @@ mod tests {
         assert_eq!((a.at, a.decision.as_deref(), a.has_failed()), (5.0, Some("allowed"), false));
         assert!(push(&outcome("b", 1.0, "denied", 0)).unwrap().clock_set_back_by.is_some());
         assert_eq!(joiner.damaged, 1);
+    }
+
+    #[test]
+    fn calls_that_never_end_do_not_keep_out_new_ones() {
+        let begun = |call: &str| AuditedCall { call: call.to_owned(), ..AuditedCall::default() };
+        let crashed: Vec<_> = (0..=MAX_OPEN_CALLS).map(|n| begun(&n.to_string())).collect();
+        let mut joiner = AuditJoiner::after(&crashed);
+        let mut push = |line: &Value| joiner.push(&RecordLine::Text(line.to_string().into_bytes()));
+        assert_eq!(push(&intent("a", 5.0)), None);
+        let a = push(&outcome("a", 6.0, "ok", 1)).unwrap();
+        assert_eq!((a.decision.as_deref(), a.arguments.is_some()), (Some("allowed"), true));
+        assert!(joiner.open.len() <= MAX_OPEN_CALLS);
     }
 }
