@@ -7,8 +7,17 @@ use crate::util::json;
 use crate::util::text::{is_invisible, shell_quote};
 
 pub fn call(tool: &str, arguments: &JsonObject) -> String {
+    call_of_words(tool, arguments, word)
+}
+
+/// The same, where `word` writes each argument.
+pub(super) fn call_of_words(
+    tool: &str,
+    arguments: &JsonObject,
+    word: impl Fn(&str, &Value) -> String,
+) -> String {
     let mut line = format!("toolhost call {}", operand(tool));
-    for word in argument_words(arguments) {
+    for word in words(arguments, word) {
         line.push(' ');
         line.push_str(&shell_quote(&word));
     }
@@ -18,6 +27,10 @@ pub fn call(tool: &str, arguments: &JsonObject) -> String {
 /// The arguments as words of a command line, before a shell's quoting: `key=value` and `key:=json`,
 /// or one JSON object where a key cannot be written so.
 pub fn argument_words(arguments: &JsonObject) -> Vec<String> {
+    words(arguments, word)
+}
+
+fn words(arguments: &JsonObject, word: impl Fn(&str, &Value) -> String) -> Vec<String> {
     if !arguments.keys().all(|key| is_plain_key(key)) {
         return vec![json::compact(arguments)];
     }
@@ -45,8 +58,7 @@ pub fn prompt(name: &str, arguments: &JsonObject) -> String {
     line
 }
 
-/// An argument as a word. Only as JSON does a value keep its type, and a line break survive being
-/// printed and copied.
+/// An argument as a word. Only as JSON does a value keep its type.
 fn word(key: &str, value: &Value) -> String {
     match value {
         Value::String(text) if is_plain_text(text) => {
@@ -59,18 +71,22 @@ fn word(key: &str, value: &Value) -> String {
 
 /// Whether a text stays that text for every schema: no schema makes a number of `milk`.
 fn is_plain_text(text: &str) -> bool {
-    let hidden = |c: char| c.is_control() || is_invisible(c);
-    !text.contains(hidden) && serde_json::from_str::<Value>(text).is_err()
+    !has_hidden(text) && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// Whether a key can stand before `=` without being read as something else.
 fn is_plain_key(key: &str) -> bool {
-    let hidden = |c: char| c == '=' || c.is_control() || is_invisible(c);
     !key.is_empty()
         && !key.starts_with(['-', '@'])
         && !key.trim_start().starts_with('{')
         && !key.ends_with(':')
-        && !key.contains(hidden)
+        && !key.contains('=')
+        && !has_hidden(key)
+}
+
+/// Whether a text has a character that only survives being printed and copied as JSON.
+pub(super) fn has_hidden(text: &str) -> bool {
+    text.contains(|c: char| c.is_control() || is_invisible(c))
 }
 
 /// A name that is never parsed as an option, even if it starts with `-`.

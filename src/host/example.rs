@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::command;
 use crate::model::{JsonObject, ToolDefinition};
-use crate::util::schema;
-use crate::util::text::shell_quote;
+use crate::util::{json, schema};
 
 const MAX_DEPTH: usize = 6;
 const MAX_VALUES: usize = 64;
@@ -27,29 +27,25 @@ pub fn command_line(definition: &ToolDefinition) -> String {
     format_command(&definition.name.full(), schema, &arguments(schema)) + &definition.command_end()
 }
 
+/// The command line of a call with `arguments`; the schema says which of them need not be JSON.
 pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
-    let mut line = format!("toolhost call {}", shell_quote(tool));
-    let top = resolve(schema, schema, 0);
-    let properties = top.get("properties");
-    for (key, value) in arguments {
-        let is_text = properties.and_then(|p| p.get(key)).is_some_and(|property| {
+    let properties = resolve(schema, schema, 0).get("properties");
+    let is_text = |key: &str| {
+        properties.and_then(|p| p.get(key)).is_some_and(|property| {
             let property = resolve(schema, property, 0);
             let choice = property.get("enum").or_else(|| property.get("const")).is_some();
             type_of(property).map_or(choice, |kind| kind == "string")
-        });
-        let word = match value {
-            // Only as JSON does a line break survive being printed and copied.
-            Value::String(text) if text.contains(char::is_control) => format!("{key}:={value}"),
-            Value::String(text) if text.starts_with('@') => format!("{key}=@{text}"),
-            Value::String(text) if is_text => format!("{key}={text}"),
-            Value::Number(number) => format!("{key}={number}"),
-            Value::Bool(value) => format!("{key}={value}"),
-            other => format!("{key}:={other}"),
-        };
-        line.push(' ');
-        line.push_str(&shell_quote(&word));
-    }
-    line
+        })
+    };
+    command::call_of_words(tool, arguments, |key, value| match value {
+        Value::String(text) if command::has_hidden(text) => {
+            format!("{key}:={}", json::compact(value))
+        }
+        Value::String(text) if text.starts_with('@') => format!("{key}=@{text}"),
+        Value::String(text) if is_text(key) => format!("{key}={text}"),
+        Value::Number(_) | Value::Bool(_) => format!("{key}={value}"),
+        other => format!("{key}:={}", json::compact(other)),
+    })
 }
 
 struct ExampleBuilder<'s> {
@@ -158,7 +154,6 @@ fn text(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::model::{Origin, ToolName, ToolSource};
 
@@ -216,6 +211,21 @@ mod tests {
     fn a_text_of_several_lines_can_be_copied() {
         let schema = json!({ "properties": { "a": { "type": "string", "examples": ["x\ny"] } } });
         assert_eq!(line(schema), r#"toolhost call s-t 'a:="x\ny"'"#);
+    }
+
+    #[test]
+    fn what_nobody_sees_is_escaped_in_texts_lists_and_names() {
+        let example = |value: Value| line(json!({ "examples": [value] }));
+        let text = "a\u{202e}b\u{200b}";
+        let escaped = r"a\u202eb\u200b";
+        assert_eq!(
+            example(json!({ "a": text, "list": [text] })),
+            format!(r#"toolhost call s-t 'a:="{escaped}"' 'list:=["{escaped}"]'"#)
+        );
+        assert_eq!(
+            example(json!({ text: 1 })),
+            format!(r#"toolhost call s-t '{{"{escaped}":1}}'"#)
+        );
     }
 
     #[test]
