@@ -149,6 +149,27 @@ async fn a_refusal_and_the_end_of_the_wait_send_nothing() {
     assert_eq!(output(call.await.unwrap()), json!({ "message": "d" }));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_console_that_is_slow_sees_every_stopped_call_and_the_rules_as_they_are() {
+    let (host, ..) = recorded(|builder| builder);
+    let mut watch = host.watch_breakpoints();
+    for seconds in 1..=2_000 {
+        let limit = Duration::from_secs(seconds);
+        set(&host, Breakpoint { limit, ..Breakpoint::before("s-echo") }).await;
+    }
+    let caller = Arc::clone(&host);
+    let call = tokio::spawn(async move { caller.call(greeting("a")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let HoldNews::Rules(rules) = watch.next().await else { panic!() };
+    assert_eq!(rules[0].limit, Duration::from_secs(2_000));
+    let held = held(&mut watch).await;
+    assert_eq!(held.time_left, Duration::from_secs(1_999));
+    answer(&host, &held, HoldAnswer::Continue).await;
+    assert_eq!(output(call.await.unwrap()), json!({ "message": "a" }));
+    let released = watch.next().await;
+    assert!(matches!(released, HoldNews::Released(hold) if hold == held.hold), "{released:?}");
+}
+
 #[tokio::test]
 async fn without_a_console_nothing_stops_and_the_record_says_so() {
     let (host, _, recorder) = recorded(|builder| builder);
