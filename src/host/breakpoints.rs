@@ -3,7 +3,7 @@
 //!
 //! Rules live as long as the host. Without a console that watches they stop nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,13 +22,11 @@ use crate::util::units::show_span;
 use crate::util::{json, pattern};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 /// How often the client of a stopped call hears that it is still there.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-/// How much waits for a console that is too slow; what it does not show, the limit of the rule decides.
-const NEWS_QUEUE: usize = 1_024;
 pub const MAX_LIMIT: Duration = Duration::from_hours(24);
 /// A longer result is not shown, in bytes of JSON.
 const MAX_SHOWN: u64 = 256 << 10;
@@ -141,12 +139,17 @@ pub enum HoldNews {
 }
 
 #[derive(Default)]
-pub(super) struct Breakpoints(Mutex<HoldState>);
+pub(super) struct Breakpoints {
+    state: Mutex<HoldState>,
+    /// Wakes the consoles, which look for themselves at what is new to them.
+    changed: Notify,
+}
 
 #[derive(Default)]
 struct HoldState {
     rules: Vec<Breakpoint>,
-    consoles: Vec<mpsc::Sender<HoldNews>>,
+    /// How many consoles are attached.
+    consoles: usize,
     held: BTreeMap<u64, Hold>,
     next: u64,
 }
@@ -162,46 +165,59 @@ type Verdict = (HoldAnswer, String);
 
 /// What an attached console sees of stopped calls. Dropped, it is not attached any more.
 pub struct HoldWatch {
-    news: mpsc::Receiver<HoldNews>,
     breakpoints: Arc<Breakpoints>,
+    /// The rules and the stopped calls that it was told of; no rules before the first time.
+    rules: Option<Vec<Breakpoint>>,
+    held: BTreeSet<u64>,
 }
 
 impl HoldWatch {
+    /// What is new to this console, however late it asks.
     pub async fn next(&mut self) -> HoldNews {
-        match self.news.recv().await {
-            Some(news) => news,
-            None => std::future::pending().await,
+        let breakpoints = Arc::clone(&self.breakpoints);
+        loop {
+            let changed = breakpoints.changed.notified();
+            if let Some(news) = self.unseen(&breakpoints.state()) {
+                return news;
+            }
+            changed.await;
         }
+    }
+
+    fn unseen(&mut self, state: &HoldState) -> Option<HoldNews> {
+        if self.rules.as_ref() != Some(&state.rules) {
+            self.rules = Some(state.rules.clone());
+            return Some(HoldNews::Rules(state.rules.clone()));
+        }
+        if let Some(gone) = self.held.iter().copied().find(|hold| !state.held.contains_key(hold)) {
+            self.held.remove(&gone);
+            return Some(HoldNews::Released(gone));
+        }
+        let (hold, held) = state.held.iter().find(|(hold, _)| !self.held.contains(hold))?;
+        self.held.insert(*hold);
+        let time_left = held.until.saturating_duration_since(Instant::now());
+        Some(HoldNews::Held(Box::new(HeldCall { time_left, ..held.shown.clone() })))
     }
 }
 
 impl Drop for HoldWatch {
     fn drop(&mut self) {
-        self.news.close();
         let mut state = self.breakpoints.state();
-        state.consoles.retain(|console| !console.is_closed());
-        if state.consoles.is_empty() {
+        state.consoles -= 1;
+        if state.consoles == 0 {
             state.held.clear();
-        }
-    }
-}
-
-impl HoldState {
-    fn tell(&self, news: &HoldNews) {
-        for console in &self.consoles {
-            let _left_or_slow = console.try_send(news.clone());
         }
     }
 }
 
 impl Breakpoints {
     fn state(&self) -> MutexGuard<'_, HoldState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self, change: BreakpointChange) -> BreakpointList {
         let mut state = self.state();
-        let before = state.rules.clone();
+        let before = state.rules.len();
         match change {
             BreakpointChange::Nothing => {}
             BreakpointChange::Set(rule) => {
@@ -214,24 +230,14 @@ impl Breakpoints {
                 state.rules.retain(|rule| !is_named(rule));
             }
         }
-        if before != state.rules {
-            state.tell(&HoldNews::Rules(state.rules.clone()));
-        }
-        let removed = before.len().saturating_sub(state.rules.len());
-        BreakpointList { rules: state.rules.clone(), removed, consoles: state.consoles.len() }
+        self.changed.notify_waiters();
+        let removed = before.saturating_sub(state.rules.len());
+        BreakpointList { rules: state.rules.clone(), removed, consoles: state.consoles }
     }
 
     fn watch(self: &Arc<Self>) -> HoldWatch {
-        let (console, news) = mpsc::channel(NEWS_QUEUE);
-        let mut state = self.state();
-        let _told = console.try_send(HoldNews::Rules(state.rules.clone()));
-        for hold in state.held.values() {
-            let time_left = hold.until.saturating_duration_since(Instant::now());
-            let held = HeldCall { time_left, ..hold.shown.clone() };
-            let _told = console.try_send(HoldNews::Held(Box::new(held)));
-        }
-        state.consoles.push(console);
-        HoldWatch { news, breakpoints: Arc::clone(self) }
+        self.state().consoles += 1;
+        HoldWatch { breakpoints: Arc::clone(self), rules: None, held: BTreeSet::new() }
     }
 
     fn answer(&self, hold: u64, verdict: Verdict) -> bool {
@@ -249,7 +255,7 @@ impl Breakpoints {
         let state = self.state();
         let is_about =
             |rule: &&Breakpoint| rule.on == on && rule.is_of(client) && rule.is_about(tool);
-        Some((state.rules.iter().find(is_about)?.clone(), !state.consoles.is_empty()))
+        Some((state.rules.iter().find(is_about)?.clone(), state.consoles > 0))
     }
 
     /// Shows a stopped call to the consoles until the guard is dropped.
@@ -258,11 +264,11 @@ impl Breakpoints {
         let mut state = self.state();
         state.next += 1;
         let hold = state.next;
-        let shown = HeldCall { hold, ..held };
-        state.tell(&HoldNews::Held(Box::new(shown.clone())));
-        if !state.consoles.is_empty() {
+        if state.consoles > 0 {
+            let shown = HeldCall { hold, ..held };
             state.held.insert(hold, Hold { shown, until, answer });
         }
+        self.changed.notify_waiters();
         (HoldGuard { breakpoints: self, hold }, verdict)
     }
 }
@@ -274,9 +280,8 @@ struct HoldGuard<'a> {
 
 impl Drop for HoldGuard<'_> {
     fn drop(&mut self) {
-        let mut state = self.breakpoints.state();
-        state.held.remove(&self.hold);
-        state.tell(&HoldNews::Released(self.hold));
+        self.breakpoints.state().held.remove(&self.hold);
+        self.breakpoints.changed.notify_waiters();
     }
 }
 
@@ -312,7 +317,7 @@ impl ToolHost {
         if self.link().is_none() {
             return Some(self.pipeline.breakpoints.change(change));
         }
-        self.ask_link(HostQuery::Breakpoints(change)).await
+        self.ask_link(HostQuery::Breakpoints(change)).await.ok().flatten()
     }
 
     /// Decides about a stopped call; whether it still waited.
@@ -320,7 +325,8 @@ impl ToolHost {
         if self.link().is_none() {
             return self.pipeline.breakpoints.answer(hold, (answer, by));
         }
-        self.ask_link(HostQuery::Release { hold, answer, by }).await.unwrap_or(false)
+        let released = self.ask_link(HostQuery::Release { hold, answer, by }).await;
+        released.ok().flatten().unwrap_or(false)
     }
 
     /// Watches stopped calls, as a console that shows them.

@@ -45,7 +45,7 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let query = || HostQuery::DryRun(Box::new(self.complete_request(request)));
-        if let Some(outcome) = self.ask_link_within(query, &request.cancel).await {
+        if let Some(outcome) = self.ask_link_within(query, &request.cancel).await? {
             return outcome;
         }
         let work = async {

@@ -30,7 +30,7 @@ pub trait HostLink: Send + Sync {
     /// That the call did not get there, or that its answer did not come back.
     async fn call(&self, request: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError>;
 
-    /// Asks for something that changes nothing; the answer is JSON. Ends soon after `cancel` fires.
+    /// Asks for anything but a call; the answer is JSON. Ends soon after `cancel` fires.
     ///
     /// # Errors
     /// As [`HostLink::call`].
@@ -179,6 +179,20 @@ pub enum HostQuery {
 }
 
 impl HostQuery {
+    /// What it is about, as messages name it.
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::Find { name, .. } | Self::Prompt { name, .. } => name,
+            Self::Read { uri, .. } => uri,
+            Self::DryRun(request) => &request.name,
+            Self::Complete { .. } => "the completion",
+            Self::StopServer(server)
+            | Self::RestartServer(server)
+            | Self::SetLogLevel { server, .. } => server,
+            _ => "the list",
+        }
+    }
+
     /// The session on whose behalf it is asked; `None` for what belongs to no session.
     pub fn session(&self) -> Option<&str> {
         match self {
@@ -277,8 +291,15 @@ impl ToolHost {
         }
     }
 
-    /// What the other host answers; `None` when there is none, or it does not answer.
-    pub(super) async fn ask_link<T: DeserializeOwned>(&self, query: HostQuery) -> Option<T> {
+    /// What the other host answers; `None` when there is none, or it was not asked, so that the
+    /// request can be carried out here.
+    ///
+    /// # Errors
+    /// That the answer did not come back: it is not known what the other host did.
+    pub(super) async fn ask_link<T: DeserializeOwned>(
+        &self,
+        query: HostQuery,
+    ) -> Result<Option<T>, Error> {
         self.ask_link_within(|| query, &CancellationToken::new()).await
     }
 
@@ -287,9 +308,16 @@ impl ToolHost {
         &self,
         query: impl FnOnce() -> HostQuery,
         cancel: &CancellationToken,
-    ) -> Option<T> {
-        let answer = self.link()?.query(&query(), cancel).await.ok()?;
-        serde_json::from_str(&answer).ok()
+    ) -> Result<Option<T>, Error> {
+        let Some(link) = self.link() else { return Ok(None) };
+        let answer = match link.query(&query(), cancel).await {
+            Ok(answer) => answer,
+            Err(LinkError::Unsent) => return Ok(None),
+            Err(LinkError::Lost(error)) => return Err(error),
+        };
+        serde_json::from_str(&answer).map(Some).map_err(|error| {
+            Error::protocol(format!("the background host's response is invalid: {error}"))
+        })
     }
 
     /// The call as the other host makes it; `None` when it has to be made here.
@@ -340,4 +368,72 @@ impl ToolHost {
 
 fn json(answer: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::host::fake::{FakeProvider, call, host};
+    use crate::model::{CompletionReference, ErrorKind};
+
+    /// A host in another process that answers nothing.
+    struct SilentLink(LinkError);
+
+    #[async_trait]
+    impl HostLink for SilentLink {
+        fn pid(&self) -> u32 {
+            7
+        }
+
+        async fn call(&self, _: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError> {
+            Err(self.0.clone())
+        }
+
+        async fn query(&self, _: &HostQuery, _: &CancellationToken) -> Result<String, LinkError> {
+            Err(self.0.clone())
+        }
+
+        async fn observe(
+            &self,
+            _: &ObserveRequest,
+            _: &ObservationSink,
+            _: &CancellationToken,
+        ) -> Result<(), LinkError> {
+            Err(self.0.clone())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_and_not_answered_is_not_done_again_here() {
+        let server = Arc::new(FakeProvider::server("one", &["echo"]));
+        let host = host(&[&server]).build();
+        let lost = Error::unreachable("the outcome is not known");
+        host.attach(Arc::new(SilentLink(LinkError::Lost(lost))));
+        let (item, scope) = (ItemRequest::default(), LookupScope::default());
+        let reference = CompletionReference::Prompt("greet".to_owned());
+        let (argument, value) = ("who".to_owned(), String::new());
+        let query = CompletionQuery { reference, argument, value, context: BTreeMap::new() };
+        let errors = [
+            host.stop_server("one").await.err(),
+            host.restart_server("one").await.err(),
+            host.set_log_level("one", "debug").await.err(),
+            host.read("file:///a", &item).await.err(),
+            host.prompt("greet", &JsonObject::new(), &item).await.err(),
+            host.complete(query, &item).await.err(),
+            host.dry_run(&call("one-echo")).await.err(),
+            host.find("one-echo", &scope).await.err(),
+            host.prompts(&scope).await.err(),
+        ];
+        for error in errors {
+            let error = error.unwrap();
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+            assert_eq!(error.message(), "the outcome is not known");
+        }
+        assert_eq!((server.listed(), server.called(), server.ended()), (0, 0, 0));
+        host.attach(Arc::new(SilentLink(LinkError::Unsent)));
+        assert_eq!(host.stop_server("one").await.unwrap().name, "one");
+        assert_eq!(server.ended(), 1);
+    }
 }

@@ -6,42 +6,40 @@
 //! (`sessions`). Never does: know a kind of tool, touch a terminal, read configuration files.
 
 pub mod arguments;
+pub mod attempt;
 pub mod breakpoints;
 pub mod builder;
+mod call_record;
 pub mod command;
 pub mod content;
 pub mod describe;
+pub mod directory;
+mod dispatch;
 pub mod example;
+mod failover;
 pub mod form;
 pub mod function_tool;
 pub mod link;
 pub mod listings;
 pub mod load;
 pub mod nested;
+mod not_found;
 pub mod offerings;
+mod permits;
 mod pinning;
 pub mod policy;
+mod profiles;
 pub mod questions;
 pub mod recorder;
+mod registration;
+mod registry;
 pub mod request;
 pub mod rerun;
 pub mod retry;
+mod router;
 pub mod servers;
 pub mod sessions;
 pub mod validate;
-
-pub mod attempt;
-mod call_record;
-pub mod directory;
-mod dispatch;
-mod failover;
-mod not_found;
-mod permits;
-mod profiles;
-mod registration;
-mod registry;
-mod router;
-
 mod variables;
 
 #[cfg(test)]
@@ -118,7 +116,8 @@ impl ToolHost {
     /// affect the others: its declared tools stay, marked unavailable. The profile of requests that
     /// name none is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        if let Some(catalogue) = self.ask_link(HostQuery::Catalogue(scope.clone())).await {
+        // Looking again costs nothing but time, and there is no other way to tell.
+        if let Ok(Some(catalogue)) = self.ask_link(HostQuery::Catalogue(scope.clone())).await {
             return catalogue;
         }
         self.catalogue_in(scope, &self.profiles.default_view()).await
@@ -190,7 +189,7 @@ impl ToolHost {
     /// during the search.
     pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
         if let Some(answer) =
-            self.ask_link(HostQuery::Find { name: name.to_owned(), scope: scope.clone() }).await
+            self.ask_link(HostQuery::Find { name: name.to_owned(), scope: scope.clone() }).await?
         {
             return answer;
         }
@@ -237,7 +236,7 @@ impl ToolHost {
     /// without contacting them.
     pub async fn server_statuses(&self) -> Vec<ServerStatus> {
         let linked = self.ask_link(HostQuery::Servers).await;
-        linked.unwrap_or_else(|| self.servers())
+        linked.ok().flatten().unwrap_or_else(|| self.servers())
     }
 
     /// Like [`ToolHost::server_statuses`], but only for this process.
@@ -288,7 +287,7 @@ impl ToolHost {
 
     /// Pings the named servers (if empty, all of which something may be shown), concurrently.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        if let Some(checked) = self.ask_link(HostQuery::CheckServers(names.to_vec())).await {
+        if let Ok(Some(checked)) = self.ask_link(HostQuery::CheckServers(names.to_vec())).await {
             return checked;
         }
         let view = self.profiles.default_view();

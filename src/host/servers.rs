@@ -14,7 +14,7 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        if let Some(status) = self.ask_link(HostQuery::StopServer(name.to_owned())).await {
+        if let Some(status) = self.ask_link(HostQuery::StopServer(name.to_owned())).await? {
             return status;
         }
         let provider = self.find_server(name)?;
@@ -32,7 +32,7 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        if let Some(status) = self.ask_link(HostQuery::RestartServer(name.to_owned())).await {
+        if let Some(status) = self.ask_link(HostQuery::RestartServer(name.to_owned())).await? {
             return status;
         }
         let provider = self.find_server(name)?;
@@ -68,7 +68,7 @@ impl ToolHost {
     /// An unknown server, or one that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
         if let Some(set) =
-            self.ask_link(HostQuery::SetLogLevel { server: name.to_owned(), level }).await
+            self.ask_link(HostQuery::SetLogLevel { server: name.to_owned(), level }).await?
         {
             return set;
         }

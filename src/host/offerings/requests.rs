@@ -56,7 +56,7 @@ impl ToolHost {
         require_filled(uri)?;
         let host_query =
             || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await? {
             return answer;
         }
         let (mut read, routing) = self
@@ -106,7 +106,7 @@ impl ToolHost {
             arguments: arguments.clone(),
             request: self.complete_item(request),
         };
-        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await? {
             return answer;
         }
         let (mut filled, routing) = self
@@ -144,7 +144,7 @@ impl ToolHost {
     ) -> Result<Completion, Error> {
         let host_query =
             || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await? {
             return answer;
         }
         let (outcome, _routing) = self

@@ -368,7 +368,8 @@ impl HostLink for HostClient {
         query: &HostQuery,
         cancel: &CancellationToken,
     ) -> Result<String, LinkError> {
-        self.ask(protocol::QUERY, "the list", json!(Payload { payload: query }), cancel).await
+        let params = json!(Payload { payload: query });
+        self.ask(protocol::QUERY, query.subject(), params, cancel).await
     }
 
     async fn observe(
