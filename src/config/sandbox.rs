@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::node::ConfigNode;
 use super::typed::{self, ByteSize, Either, Located, Texts, Timespan, UNBOUNDED};
-use crate::model::{Diagnostic, Diagnostics, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation, impl_as_str};
 use crate::util::confine::ResourceLimits;
 
 /// The mechanism that confines a program.
@@ -30,12 +30,7 @@ pub enum SandboxLevel {
     Bwrap,
 }
 
-impl SandboxLevel {
-    /// The value used in files.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+impl_as_str!(SandboxLevel);
 
 /// The sandbox settings of an entry; unset ones are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]

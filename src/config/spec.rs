@@ -21,7 +21,8 @@ use super::typed::{self, words};
 use super::watched_files::CodePatterns;
 pub use crate::model::Layer;
 use crate::model::{
-    CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,
+    CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation,
+    ToolDefinition, impl_as_str,
 };
 use crate::util::tls::TlsPem;
 
@@ -234,12 +235,7 @@ pub enum DriftPolicy {
     Allow,
 }
 
-impl DriftPolicy {
-    /// The value used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+impl_as_str!(DriftPolicy);
 
 /// How to reach a server.
 #[derive(Debug, Clone)]

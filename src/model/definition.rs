@@ -49,11 +49,6 @@ impl Speed {
         })
     }
 
-    /// The word used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Parses the word used in files.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Instant, Self::Fast, Self::Medium, Self::Slow]
@@ -79,11 +74,6 @@ pub enum Safety {
 }
 
 impl Safety {
-    /// The word used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Parses the word used in files.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Native, Self::Sandboxed, Self::External].into_iter().find(|s| s.as_str() == word)
@@ -104,13 +94,6 @@ pub enum ToolSource {
     Mcp,
 }
 
-impl ToolSource {
-    /// The word used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// Whether a tool exists once or once per session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -120,13 +103,6 @@ pub enum ToolScope {
     Global,
     /// Created for each session, with that session's context.
     Session,
-}
-
-impl ToolScope {
-    /// The word used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// What the catalogue knows about a tool right now.
@@ -148,13 +124,6 @@ pub enum ToolStatus {
     Untrusted,
     /// Live, but its schema could not be compiled, so arguments are not checked.
     Unchecked,
-}
-
-impl ToolStatus {
-    /// The word used in output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// How a tool compares with its pin.

@@ -32,6 +32,7 @@ pub enum Severity {
 
 /// One finding about configuration or a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
 pub struct Diagnostic {
     /// Whether the entry is out of service or only questionable.
     pub severity: Severity,
@@ -61,14 +62,12 @@ impl Diagnostic {
     }
 
     /// Sets the hint on what to do about it.
-    #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Suggests the name in `candidates` that `word` was probably meant to be, if one is similar.
-    #[must_use]
     pub fn with_suggestion<'k>(
         self,
         word: &str,
@@ -81,14 +80,12 @@ impl Diagnostic {
     }
 
     /// Adds the position in a file that messages point to.
-    #[must_use]
     pub fn with_location(mut self, location: SourceLocation) -> Self {
         self.location = Some(location);
         self
     }
 
     /// Sets the entry it concerns.
-    #[must_use]
     pub fn with_entry(mut self, entry: impl Into<String>) -> Self {
         self.entry = Some(entry.into());
         self

@@ -30,11 +30,6 @@ impl Layer {
     pub fn is_named(self) -> bool {
         matches!(self, Self::Flag | Self::Variable)
     }
-
-    /// The word used in pin files and in output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The identity of an entry: where it is declared, and what it says it starts or contacts.

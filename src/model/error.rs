@@ -79,11 +79,6 @@ impl ErrorKind {
         }
     }
 
-    /// The word for this kind in JSON and in logs.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// All of them, of signals the most common one.
     pub const ALL: [Self; 12] = [
         Self::Internal,
@@ -143,13 +138,6 @@ pub enum ErrorPhase {
     Call,
     /// Ending a connection or process.
     Shutdown,
-}
-
-impl ErrorPhase {
-    /// The phase as a word, for messages.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Whether another attempt makes sense, as known where the error was created. The host counts

@@ -55,5 +55,33 @@ pub use tool_schema::ToolSchema;
 pub use trace_context::TraceContext;
 pub use traffic::{TraceGate, Traffic, TrafficSink};
 
+/// Gives enums that derive [`strum::IntoStaticStr`] their word.
+macro_rules! impl_as_str {
+    ($($name:ty),+ $(,)?) => {$(
+        impl $name {
+            /// The word used in files, records and output.
+            pub fn as_str(self) -> &'static str {
+                self.into()
+            }
+        }
+    )+};
+}
+pub(crate) use impl_as_str;
+
+impl_as_str!(
+    CredentialKind,
+    Era,
+    ErrorKind,
+    ErrorPhase,
+    Layer,
+    ListKind,
+    QuestionOutcome,
+    Safety,
+    Speed,
+    ToolScope,
+    ToolSource,
+    ToolStatus,
+);
+
 /// A JSON object with its keys in the order they were written.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -220,11 +220,6 @@ pub enum ListKind {
 impl ListKind {
     /// Every list, in the order of output.
     pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
-
-    /// The word used in output; also the capability by which a server declares the list.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The changes that a subscription asks a server to report.

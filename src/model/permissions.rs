@@ -34,11 +34,6 @@ impl CredentialKind {
     pub const ALL: [Self; 6] =
         [Self::Bearer, Self::Header, Self::ApiKey, Self::Env, Self::OAuth, Self::ClientCredentials];
 
-    /// The word used in files and output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Reads the word used in files.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)

@@ -120,13 +120,6 @@ pub enum QuestionOutcome {
     Refused,
 }
 
-impl QuestionOutcome {
-    /// The word used in records and messages.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// Answers questions of servers. Several may arrive at once, even from one server.
 #[async_trait]
 pub trait QuestionHandler: Send + Sync {

@@ -19,13 +19,6 @@ pub enum Era {
     Modern,
 }
 
-impl Era {
-    /// The word used in output and in the era cache.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// A place that a server may know; its resources and arguments may point into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {

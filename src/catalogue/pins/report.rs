@@ -7,7 +7,7 @@ use super::content::PinGroup;
 use super::table::{Pins, server_of};
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, fingerprint};
-use crate::model::{Error, ToolDefinition, ToolStatus};
+use crate::model::{Error, ToolDefinition, ToolStatus, impl_as_str};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -24,11 +24,7 @@ pub enum PinReportState {
     Same,
 }
 
-impl PinReportState {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+impl_as_str!(PinReportState);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolReport {

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::ToolDefinition;
+use crate::model::{ToolDefinition, impl_as_str};
 use crate::util::text;
 use hidden::around;
 pub use names::ToolNameIndex;
@@ -56,12 +56,7 @@ pub enum FindingSeverity {
     High,
 }
 
-impl FindingSeverity {
-    /// The word used in output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+impl_as_str!(FindingSeverity);
 
 /// One suspicious thing about a tool; its fields are promised JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 
 use crate::config::environment::Environment;
+use crate::model::impl_as_str;
 
 /// The form a result is printed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, strum::IntoStaticStr)]
@@ -28,12 +29,7 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
-    /// The word on the command line.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+impl_as_str!(Format);
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
