@@ -335,9 +335,6 @@ fn schemas_of(tool: &ToolDefinition) -> impl Iterator<Item = &ToolSchema> {
     std::iter::once(&tool.input_schema).chain(&tool.output_schema)
 }
 
-#[cfg(test)]
-mod tests;
-
 /// How many `$ref`s are followed to find a property's schema.
 const MAX_REFS: usize = 16;
 
@@ -377,3 +374,6 @@ fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -157,11 +157,6 @@ fn tool_names(tool: &ToolDefinition) -> impl Iterator<Item = &ToolName> {
     std::iter::once(&tool.name).chain(&tool.aliases)
 }
 
-#[cfg(test)]
-mod provider_tests;
-#[cfg(test)]
-mod tests;
-
 /// Why a host did not register or remove something. Nothing changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistrationError {
@@ -446,3 +441,8 @@ impl ToolHost {
         })
     }
 }
+
+#[cfg(test)]
+mod provider_tests;
+#[cfg(test)]
+mod tests;
