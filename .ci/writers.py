@@ -549,7 +549,7 @@ WRITERS = [
            words("bench calculator expression=1 -n 5 --warmup 0 -q --save b.json --export b.csv --html b.html"),
            {"work/b.json": whole_json, "work/b.csv": whole_text("\n"), "work/b.html": whole_text("</html>\n")},
            all_whole),
-    Writer("recording", "audit/trace/mod.rs cli/commands/record.rs (also --trace-save)",
+    Writer("recording", "audit/trace/mod.rs model/trace_row.rs cli/commands/record.rs (also --trace-save)",
            words("record --save rec.jsonl demo"), {"work/rec.jsonl": whole_trace}, all_whole,
            configure=demo_server, stdin=client_lines()),
     Writer("log", "cli/log/mod.rs", words("call calculator expression={n} --log-file l.log --log-filter debug"

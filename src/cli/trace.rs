@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::options::{ALL_METHODS, GlobalOptions};
 use super::output::streams::CommandError;
 use super::output::{Format, Output};
-use crate::audit::trace::{TraceFile, TraceRow};
+use crate::audit::trace::TraceFile;
 use crate::model::traffic::{TrafficFilter, TrafficKind};
 use crate::model::{Error, Traffic, TrafficSink};
 use crate::present::traffic::{TrafficLayout, page};
@@ -68,11 +68,11 @@ impl TracePrinter {
             page(traffic, traffic.at.saturating_sub(self.started), look)
         };
         match (self.stream, self.json) {
-            (TraceStream::Stdout { .. }, true) => return self.output.line(&TraceRow::of(traffic)),
+            (TraceStream::Stdout { .. }, true) => return self.output.line(traffic),
             (TraceStream::Stdout { .. }, false) => {
                 return self.output.page(&page(self.output.width()));
             }
-            (TraceStream::Stderr, true) => self.output.stderr_value(&TraceRow::of(traffic)),
+            (TraceStream::Stderr, true) => self.output.stderr_value(traffic),
             (TraceStream::Stderr, false) => {
                 self.output.stderr_page(&page(self.output.stderr_width()));
             }

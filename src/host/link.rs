@@ -71,44 +71,12 @@ pub enum Observation {
     /// Something happened that viewers may show.
     Event(HostEvent),
     /// Something crossed the wire of a server.
-    Traffic(#[serde(with = "traffic_row")] Box<CapturedTraffic>),
+    Traffic(Box<CapturedTraffic>),
     Change(String, SubscriptionEvent),
     /// What a console shows of breakpoints.
     Breakpoint(HoldNews),
     /// So many observations more were dropped, because this viewer is too slow.
     Lost(u64),
-}
-
-/// Traffic on its way to another process: as the row of a saved trace.
-mod traffic_row {
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::audit::trace::TraceRow;
-    use crate::model::CapturedTraffic;
-
-    #[derive(Serialize, Deserialize)]
-    struct CapturedRow {
-        row: TraceRow,
-        size: usize,
-        is_cut: bool,
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        captured: &CapturedTraffic,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let row = TraceRow::of(&captured.traffic);
-        CapturedRow { row, size: captured.size, is_cut: captured.is_cut }.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Box<CapturedTraffic>, D::Error> {
-        let CapturedRow { row, size, is_cut } = CapturedRow::deserialize(deserializer)?;
-        let traffic = row.traffic().ok_or_else(|| D::Error::custom("the row is incomplete"))?;
-        Ok(Box::new(CapturedTraffic { traffic, size, is_cut }))
-    }
 }
 
 impl Observation {

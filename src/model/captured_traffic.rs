@@ -1,6 +1,7 @@
 //! Traffic as kept by viewers, with large items truncated.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::traffic::{MessageInfo, Traffic, TrafficKind};
@@ -11,7 +12,7 @@ pub const MAX_CAPTURED_BYTES: usize = 256 * 1024;
 const NAME: usize = 1024;
 
 /// Something that crossed a wire or happened to it, truncated if large.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CapturedTraffic {
     /// The traffic, truncated if it was too large.
     pub traffic: Traffic,

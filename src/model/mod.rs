@@ -20,6 +20,7 @@ pub mod result;
 pub mod server;
 mod tool_schema;
 pub mod trace_context;
+mod trace_row;
 pub mod traffic;
 
 pub use call::{CallFacts, CallFilter, CallId, NestedCall, ToolCall, ToolCaller, ToolContext};
@@ -53,6 +54,7 @@ pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{Era, PastError, Root, ServerState, ServerStatus};
 pub use tool_schema::ToolSchema;
 pub use trace_context::TraceContext;
+pub use trace_row::TraceRow;
 pub use traffic::{TraceGate, Traffic, TrafficSink};
 
 /// Gives enums that derive [`strum::IntoStaticStr`] their word.

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call::CallId;
+use super::trace_row::TraceRow;
 use crate::util::pattern;
 
 /// One thing that crossed a wire or happened to it, in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "TraceRow", try_from = "TraceRow")]
 pub struct Traffic {
     /// The server's name in the config files.
     pub server: String,

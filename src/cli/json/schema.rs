@@ -13,7 +13,6 @@ use super::offerings::{
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
 use super::tool::{ListJson, ToolDetailJson};
-use crate::audit::trace::TraceRow;
 use crate::bench::json::RunJson;
 use crate::cli::commands::audit::AuditedCallJson;
 use crate::cli::commands::auth::{LoginJson, LoginsJson};
@@ -31,7 +30,7 @@ use crate::cli::commands::serve_token::{NewTokenJson, TokenListJson};
 use crate::cli::commands::test::TestReport;
 use crate::cli::commands::trust::TrustListJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
-use crate::model::Completion;
+use crate::model::{Completion, TraceRow};
 
 /// The commands whose output has a schema, and the shapes that each prints.
 macro_rules! outputs {
