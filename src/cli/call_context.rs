@@ -20,28 +20,21 @@ pub enum ContextArg {
     Json(String, Value),
 }
 
-/// An invalid value of `--context`.
-#[derive(Debug, thiserror::Error)]
-pub enum ParseContextError {
-    /// No key, no `=`, or a NUL byte.
-    #[error("expected KEY=VALUE or KEY:=JSON")]
-    Pair,
-    /// The text after `:=` is not JSON.
-    #[error("invalid JSON: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
-pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
-    let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
+pub fn parse(text: &str) -> Result<ContextArg, String> {
+    let no_pair = || "expected KEY=VALUE or KEY:=JSON".to_owned();
+    let (key, value) = text.split_once('=').ok_or_else(no_pair)?;
     let word = match key.strip_suffix(':') {
-        Some(key) => ContextArg::Json(key.to_owned(), serde_json::from_str(value)?),
+        Some(key) => {
+            let value = serde_json::from_str(value).map_err(|e| format!("invalid JSON: {e}"))?;
+            ContextArg::Json(key.to_owned(), value)
+        }
         None => ContextArg::Text(key.to_owned(), value.to_owned()),
     };
     match &word {
         ContextArg::Text(key, _) | ContextArg::Json(key, _)
             if key.is_empty() || text.contains('\0') =>
         {
-            Err(ParseContextError::Pair)
+            Err(no_pair())
         }
         _ => Ok(word),
     }

@@ -24,26 +24,6 @@ pub enum FormSchemaError {
     TooManyFields(usize),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum FieldInputError {
-    #[error("this must be filled in")]
-    Required,
-    #[error("this is not a number")]
-    Number,
-    #[error("this is not a whole number")]
-    WholeNumber,
-    #[error("type yes or no")]
-    Boolean,
-    /// None of this many choices.
-    #[error("type a number from 1 to {0}, or one of the values")]
-    Choice(usize),
-    #[error("this is not JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The schema of the field does not allow it.
-    #[error("{reason}")]
-    Schema { reason: String },
-}
-
 #[derive(Debug, Clone)]
 pub struct Questionnaire {
     pub fields: Vec<FormField>,
@@ -88,30 +68,30 @@ impl Questionnaire {
 }
 
 /// Parses the input for a field: `None` leaves it out.
-pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, FieldInputError> {
+///
+/// # Errors
+/// What is wrong with it, for the person who typed it.
+pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, String> {
     let trimmed = typed.trim();
     if trimmed.is_empty() {
         return match &field.default {
             Some(default) => Ok(Some(default.clone())),
-            None if field.required => Err(FieldInputError::Required),
+            None if field.required => Err("this must be filled in".to_owned()),
             None => Ok(None),
         };
     }
     let value = parse_value(field, typed, trimmed)?;
-    let schema_error = |reason: String| FieldInputError::Schema { reason };
     let schema = Arc::new(field.schema.value().clone());
     let errors = SchemaChecker::with_formats(&schema).await.check(&value).await;
     match errors.as_deref() {
-        Ok([first, ..]) => Err(schema_error(match first.path.0.as_slice() {
-            [] => first.message.clone(),
-            _ => first.to_string(),
-        })),
+        Ok([first, ..]) if first.path.0.is_empty() => Err(first.message.clone()),
+        Ok([first, ..]) => Err(first.to_string()),
         // What cannot be checked here is left to the server.
         Ok([]) | Err(_) => Ok(Some(value)),
     }
 }
 
-fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, FieldInputError> {
+fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, String> {
     match &field.kind {
         // Two quotes mean an empty text where Enter takes the default.
         FieldKind::Text if trimmed == "\"\"" => Ok(Value::String(String::new())),
@@ -122,14 +102,14 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
                 Some(number) if !*whole || number.is_i64() || number.is_u64() => {
                     Ok(Value::Number(number))
                 }
-                _ if *whole => Err(FieldInputError::WholeNumber),
-                _ => Err(FieldInputError::Number),
+                _ if *whole => Err("this is not a whole number".to_owned()),
+                _ => Err("this is not a number".to_owned()),
             }
         }
         FieldKind::Boolean => match trimmed.to_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(Value::Bool(true)),
             "n" | "no" | "false" => Ok(Value::Bool(false)),
-            _ => Err(FieldInputError::Boolean),
+            _ => Err("type yes or no".to_owned()),
         },
         FieldKind::Choice(choices) => parse_choice(choices, trimmed),
         FieldKind::MultiChoice(choices) => {
@@ -143,16 +123,18 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
             }
             Ok(Value::Array(values))
         }
-        _ => Ok(serde_json::from_str(trimmed)?),
+        _ => serde_json::from_str(trimmed).map_err(|error| format!("this is not JSON: {error}")),
     }
 }
 
-fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, FieldInputError> {
+fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, String> {
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));
     let by_title = || choices.iter().find(|choice| choice.title.eq_ignore_ascii_case(typed));
     let choice = by_number.or_else(by_value).or_else(by_title);
-    choice.map(|choice| choice.value.clone()).ok_or(FieldInputError::Choice(choices.len()))
+    choice
+        .map(|choice| choice.value.clone())
+        .ok_or_else(|| format!("type a number from 1 to {}, or one of the values", choices.len()))
 }
 
 #[cfg(test)]
@@ -166,7 +148,7 @@ mod tests {
         FormField::of("f", ResolvedSchema::of(&Arc::new(schema.clone())), required)
     }
 
-    async fn read(schema: &Value, typed: &str) -> Result<Option<Value>, FieldInputError> {
+    async fn read(schema: &Value, typed: &str) -> Result<Option<Value>, String> {
         super::read(&one(schema, true), typed).await
     }
 
@@ -226,7 +208,7 @@ mod tests {
             (json!({ "type": "object" }), "{", "not JSON"),
             (json!({ "type": "string" }), "", "filled in"),
         ] {
-            let why = read(&schema, typed).await.unwrap_err().to_string();
+            let why = read(&schema, typed).await.unwrap_err();
             assert!(why.contains(words), "{schema} {typed:?}: {why}");
         }
     }

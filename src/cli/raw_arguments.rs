@@ -127,19 +127,9 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-enum ReadInputError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error("it is larger than 16 MiB")]
-    TooLarge,
-    #[error("it is not UTF-8 text")]
-    NotText,
-}
-
 fn file_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
     std::fs::File::open(path)
-        .map_err(ReadInputError::from)
+        .map_err(|error| error.to_string())
         .and_then(|mut file| bounded(&mut file))
         .map_err(|why| {
             unreadable_file(what, path, &why).with_hint(
@@ -148,18 +138,17 @@ fn file_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
         })
 }
 
-fn bounded(reader: &mut dyn Read) -> Result<Vec<u8>, ReadInputError> {
+fn bounded(reader: &mut dyn Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read: io::Result<usize> = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read?;
+    reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(ReadInputError::TooLarge);
+        return Err("it is larger than 16 MiB".to_owned());
     }
     Ok(bytes)
 }
 
-fn as_text(bytes: Vec<u8>) -> Result<String, ReadInputError> {
-    String::from_utf8(bytes).map_err(|_| ReadInputError::NotText)
+fn as_text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
 #[cfg(test)]
