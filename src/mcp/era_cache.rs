@@ -44,10 +44,11 @@ impl EraCache {
         let Ok(mut servers) = self.known.lock() else { return };
         // Read again: another process may have learned something meanwhile.
         let mut fresh = self.read();
-        fresh.insert(key.to_owned(), era.as_str().to_owned());
-        while fresh.len() > MAX_SERVERS {
+        fresh.remove(key);
+        while fresh.len() >= MAX_SERVERS {
             fresh.pop_first();
         }
+        fresh.insert(key.to_owned(), era.as_str().to_owned());
         self.write(&fresh);
         *servers = Some(fresh);
     }
@@ -99,6 +100,19 @@ mod tests {
         assert_eq!(memory.get("x"), None);
         memory.insert("x", Era::Modern);
         assert_eq!(memory.get("x"), Some(Era::Modern));
+    }
+
+    #[test]
+    fn a_full_cache_remembers_the_newest_server_whatever_its_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("eras.json");
+        let full: BTreeMap<_, _> =
+            (0..MAX_SERVERS).map(|n| (format!("m{n:03}"), "legacy")).collect();
+        std::fs::write(&file, serde_json::to_string(&full).unwrap()).unwrap();
+        EraCache::new(Some(file.clone())).insert("a", Era::Modern);
+        let memory = EraCache::new(Some(file));
+        assert_eq!(memory.get("a"), Some(Era::Modern));
+        assert_eq!(memory.read().len(), MAX_SERVERS);
     }
 
     #[test]
