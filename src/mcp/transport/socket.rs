@@ -191,10 +191,12 @@ impl Wire for SocketWire {
 
 fn lines_over(stream: UnixStream, limit: usize) -> Channel {
     let (sink, lines) = Framed::new(stream, LinesCodec::new_with_max_length(limit)).split();
-    let sink = sink.sink_map_err(line_error).with(async |bytes: Bytes| {
-        String::from_utf8(bytes.into()).map_err(|error| Error::internal(error.to_string()))
-    });
-    let messages = lines.map(|line| line.map(Bytes::from).map_err(line_error));
+    let sink =
+        sink.sink_map_err(move |error| line_error(error, limit)).with(async |bytes: Bytes| {
+            String::from_utf8(bytes.into()).map_err(|error| Error::internal(error.to_string()))
+        });
+    let messages =
+        lines.map(move |line| line.map(Bytes::from).map_err(|error| line_error(error, limit)));
     Channel { sink: Box::pin(sink), messages: messages.boxed() }
 }
 
@@ -202,16 +204,34 @@ fn closed_here() -> Error {
     Error::unreachable("the connection is closed")
 }
 
-pub(super) fn too_large() -> Error {
-    Error::protocol(format!("limit: a message is larger than {} MiB", MESSAGE_LIMIT >> 20))
+pub(super) fn too_large(limit: usize) -> Error {
+    Error::protocol(format!("limit: a message is larger than {} MiB", limit >> 20))
 }
 
-fn line_error(error: LinesCodecError) -> Error {
+fn line_error(error: LinesCodecError, limit: usize) -> Error {
     match error {
-        LinesCodecError::MaxLineLengthExceeded => too_large(),
+        LinesCodecError::MaxLineLengthExceeded => too_large(limit),
         LinesCodecError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             Error::protocol("it sent a line that is not UTF-8")
         }
         LinesCodecError::Io(error) => Error::unreachable(errors::io_text(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_that_is_too_large_names_the_limit_of_its_connection() {
+        let limit = 2 << 20;
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let wire = SocketWire::over(ours, limit, Tracer::off());
+        tokio::spawn(async move { theirs.write_all(&vec![b'x'; limit + 1]).await });
+        let arrival = wire.receive().await;
+        let Arrival::Closed(error) = arrival else { panic!("{arrival:?}") };
+        assert_eq!(error.message(), "limit: a message is larger than 2 MiB");
     }
 }

@@ -121,7 +121,7 @@ fn channel(stream: WebSocketStream<Upgraded>) -> Channel {
 
 fn frame_error(error: FrameError) -> Error {
     match error {
-        FrameError::Capacity(_) => too_large(),
+        FrameError::Capacity(_) => too_large(MESSAGE_LIMIT),
         FrameError::ConnectionClosed | FrameError::AlreadyClosed => {
             Error::unreachable("the server closed the connection")
         }
