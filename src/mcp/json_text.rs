@@ -72,24 +72,28 @@ pub(super) fn not_json(error: &serde_json::Error, text: &str) -> Error {
         too_deep_error()
     } else {
         Error::protocol(format!("not valid JSON: {error}"))
-            .with_detail(excerpt_around(text, error.column()))
+            .with_detail(excerpt_around(text, position(error, text)))
     }
 }
 
 /// Whether a parser failed because of the depth: it stopped at a bracket at its limit, which is one
 /// level less than ours.
 pub(super) fn is_depth_error(error: &serde_json::Error, text: &str) -> bool {
-    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
-    let end = lines.map(str::len).sum::<usize>() + error.column();
-    let read = text.as_bytes().get(..end).unwrap_or(text.as_bytes());
+    let read = text.as_bytes().get(..position(error, text)).unwrap_or(text.as_bytes());
     error.is_syntax()
         && matches!(read.last(), Some(b'[' | b'{'))
         && nests_deeper(read, DEPTH_LIMIT - 1)
 }
 
-fn excerpt_around(text: &str, column: usize) -> String {
-    let from = column.saturating_sub(60);
-    text.chars().skip(from).take(120).collect()
+/// How many bytes of the text a parser had read when it failed.
+fn position(error: &serde_json::Error, text: &str) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
+}
+
+fn excerpt_around(text: &str, position: usize) -> String {
+    let from = text.floor_char_boundary(position.saturating_sub(60));
+    text.get(from..).unwrap_or_default().chars().take(120).collect()
 }
 
 /// Replaces `\uD800`–`\uDFFF` escapes that are not a pair by `\uFFFD`; borrows when there is none.
@@ -138,4 +142,20 @@ fn unit(bytes: &[u8], at: usize) -> Option<u32> {
         return None;
     }
     u32::from_str_radix(std::str::from_utf8(escape.get(2..)?).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_excerpt_of_broken_json_shows_the_line_that_is_broken() {
+        for filler in ["plain", "größer"] {
+            let lines = format!("  \"{filler}\": 1,\n").repeat(100);
+            let text = format!("{{\n{lines}  \"here\": oops\n}}");
+            let error = parse(&text).unwrap_err();
+            let details = format!("{:?}", error.details());
+            assert!(details.contains("oops"), "{details}");
+        }
+    }
 }
