@@ -360,7 +360,11 @@ impl HttpShared {
             let response = heads.trace_exchange(&method, &url, headers, call, sending).await?;
             let OriginResponse { status, headers, url: request, .. } = &response;
             check_headers(headers, self.limits.headers)?;
-            match redirect(*status, headers, request, MethodSafety::Unsafe)? {
+            let asking = match method {
+                Method::GET => MethodSafety::Safe,
+                _ => MethodSafety::Unsafe,
+            };
+            match redirect(*status, headers, request, asking)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }

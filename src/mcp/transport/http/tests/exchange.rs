@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use secrecy::SecretString;
@@ -438,6 +439,26 @@ async fn a_redirect_elsewhere_is_refused_and_sends_nothing() {
     ask_status("303 See Other", &["Location: /x"], "").await.error(ErrorKind::Denied, "/x");
     let outcome = ask_status("308 Permanent Redirect", &["Location: file:///etc/passwd"], "").await;
     outcome.error(ErrorKind::Denied, "file:///etc/passwd");
+}
+
+#[tokio::test]
+async fn an_event_stream_is_followed_where_its_server_moved_it() {
+    for status in ["301 Moved Permanently", "302 Found", "303 See Other"] {
+        let peer = TestServer::start(move |_, request| {
+            match (request.method.as_str(), request.path.as_str()) {
+                ("GET", "/mcp") => TestResponse::full(status, &["Location: /events"], ""),
+                ("GET", _) => {
+                    TestResponse::events("data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")
+                }
+                _ => TestResponse::accepted(),
+            }
+        })
+        .await;
+        let wire = legacy(&peer);
+        wire.send(initialized()).await.unwrap();
+        let arrival = tokio::time::timeout(Duration::from_secs(10), wire.receive()).await;
+        assert!(matches!(arrival, Ok(Arrival::Message { .. })), "{status}: {arrival:?}");
+    }
 }
 
 #[tokio::test]
