@@ -30,6 +30,11 @@ pub fn check(schema: &Value) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether calls with this schema have headers at all.
+pub fn are_wanted(schema: &Value) -> bool {
+    check(schema).is_ok() && properties(schema).any(|(_, schema)| schema.get(KEY).is_some())
+}
+
 /// The headers of a call with these arguments; absent and null arguments have none.
 pub fn for_call(schema: &Value, arguments: &Map<String, Value>) -> Vec<(String, String)> {
     properties(schema)

@@ -440,7 +440,7 @@ impl OutgoingFrame {
     }
 
     pub fn notification(method: &str, params: Option<Value>) -> Self {
-        let cancels = params.as_ref().and_then(|params| params.get("requestId").cloned());
+        let cancels = params.as_ref().and_then(|params| cancelled_request(method, params));
         let mut message = json!({ "jsonrpc": "2.0", "method": method });
         if let Some(params) = params {
             message["params"] = params;
@@ -472,6 +472,12 @@ pub fn subject(method: &str, params: &JsonObject) -> Option<String> {
         _ => return None,
     };
     params.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The id of the request that a notification cancels.
+pub fn cancelled_request(method: &str, params: &Value) -> Option<Value> {
+    let id = params.get("requestId").filter(|_| method == "notifications/cancelled");
+    id.cloned()
 }
 
 /// The text is not JSON.
@@ -558,6 +564,19 @@ mod tests {
             one(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#),
             RpcMessage::Notification { .. }
         ));
+    }
+
+    #[test]
+    fn only_a_cancellation_cancels_the_request_that_it_names() {
+        let cancels = |method| {
+            let params = json!({ "requestId": 7 });
+            match OutgoingFrame::notification(method, Some(params)).kind {
+                FrameKind::Notification { cancels, .. } => cancels,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(cancels("notifications/cancelled"), Some(json!(7)));
+        assert_eq!(cancels("notifications/custom"), None);
     }
 
     #[test]

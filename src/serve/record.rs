@@ -1,6 +1,7 @@
 //! The recording proxy: relays a server's standard streams and reports the traffic to a tracer.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::IsTerminal as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,10 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::message::{INTERNAL_ERROR, Incoming, ParsedInput, RawJson, RpcMessage, subject};
+use crate::mcp::headers;
+use crate::mcp::message::{
+    INTERNAL_ERROR, Incoming, ParsedInput, RawJson, RpcMessage, cancelled_request, subject,
+};
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
@@ -29,6 +33,8 @@ const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How many answers wait for a slow client.
 const ANSWER_QUEUE: usize = 64;
+/// Of how many tools it is remembered which arguments are headers too.
+const MAX_TOOLS: usize = 1_000;
 /// The steps of the server's end. Its input was closed before.
 const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     eof: Duration::from_millis(500),
@@ -215,16 +221,16 @@ async fn relay_messages(
 /// What the relay reads in the messages that pass: transports with headers say it in these.
 struct PassingMessages {
     wire: Arc<dyn Wire>,
-    /// The id of the request whose answer agrees on a version.
-    initialize: Mutex<Option<Value>>,
-    /// The ids of the requests whose answers were not passed on yet.
-    unanswered: watch::Sender<Vec<Value>>,
+    /// The ids and methods of the requests whose answers were not passed on yet.
+    unanswered: watch::Sender<Vec<(Value, String)>>,
+    /// The schemas of the listed tools that want arguments as headers too.
+    schemas: Mutex<HashMap<String, Value>>,
 }
 
 impl PassingMessages {
     fn new(wire: &Arc<dyn Wire>) -> Self {
         let (wire, unanswered) = (Arc::clone(wire), watch::Sender::default());
-        Self { wire, initialize: Mutex::default(), unanswered }
+        Self { wire, unanswered, schemas: Mutex::default() }
     }
 
     fn sent(&self, line: String) -> OutgoingFrame {
@@ -241,15 +247,13 @@ impl PassingMessages {
                 if let Some(version) = version.as_str() {
                     self.wire.set_agreement(Era::Modern, version);
                 }
-                if method == "initialize" {
-                    *lock(&self.initialize) = Some(id.clone());
-                }
-                self.unanswered.send_modify(|ids| ids.push(id.clone()));
+                self.unanswered.send_modify(|all| all.push((id.clone(), method.clone())));
                 let name = params.as_object().and_then(|params| subject(&method, params));
-                FrameKind::Request { id, method, name, headers: Vec::new() }
+                let headers = self.headers(&method, &params);
+                FrameKind::Request { id, method, name, headers }
             }
             Some(RpcMessage::Notification { method, params }) => {
-                let cancels = tree(params).and_then(|params| params.get("requestId").cloned());
+                let cancels = tree(params).and_then(|params| cancelled_request(&method, &params));
                 if let Some(id) = &cancels {
                     self.answered(id);
                 }
@@ -263,23 +267,50 @@ impl PassingMessages {
         OutgoingFrame { bytes, kind, call: None }
     }
 
-    /// Notes the version that a server of the legacy era agrees to.
+    /// The arguments of a call that its tool wants as headers too.
+    fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
+        let tool = params["name"].as_str().filter(|_| method == "tools/call");
+        let schemas = lock(&self.schemas);
+        match (tool.and_then(|tool| schemas.get(tool)), params["arguments"].as_object()) {
+            (Some(schema), Some(arguments)) => headers::for_call(schema, arguments),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes the version that a server of the legacy era agrees to, and the tools that it lists.
     fn received(&self, incoming: &Incoming) {
-        let mut expected = lock(&self.initialize);
         for (id, outcome) in incoming.answers() {
-            if expected.as_ref() == Some(id)
-                && let Some(result) = outcome.as_ref().ok().and_then(|raw| raw.parse().ok())
-                && let Some(version) = result["protocolVersion"].as_str()
-            {
-                *expected = None;
+            let requests = self.unanswered.borrow();
+            let Some((_, method)) = requests.iter().find(|(other, _)| other == id) else {
+                continue;
+            };
+            if !matches!(method.as_str(), "initialize" | "tools/list") {
+                continue;
+            }
+            let Some(result) = outcome.as_ref().ok().and_then(|raw| raw.parse().ok()) else {
+                continue;
+            };
+            if let Some(version) = result["protocolVersion"].as_str() {
                 self.wire.set_agreement(Era::Legacy, version);
             }
+            for tool in result["tools"].as_array().into_iter().flatten() {
+                self.note_tool(tool);
+            }
+        }
+    }
+
+    fn note_tool(&self, tool: &Value) {
+        let (Some(name), schema) = (tool["name"].as_str(), &tool["inputSchema"]) else { return };
+        let mut schemas = lock(&self.schemas);
+        schemas.remove(name);
+        if schemas.len() < MAX_TOOLS && headers::are_wanted(schema) {
+            schemas.insert(name.to_owned(), schema.clone());
         }
     }
 
     /// No answer to the request with this id is waited for any more.
     fn answered(&self, id: &Value) {
-        self.unanswered.send_modify(|ids| ids.retain(|other| other != id));
+        self.unanswered.send_modify(|all| all.retain(|(other, _)| other != id));
     }
 
     async fn all_answered(&self) {
@@ -489,5 +520,53 @@ mod tests {
         answers.read_to_string(&mut back).await.unwrap();
         assert_eq!(back, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
         assert_eq!(began.elapsed(), Duration::from_millis(10));
+    }
+
+    fn passing() -> PassingMessages {
+        let (gone, waiting) = (CancellationToken::new(), CancellationToken::new());
+        let wire: Arc<dyn Wire> = Arc::new(LateWire { gone, waiting });
+        PassingMessages::new(&wire)
+    }
+
+    #[test]
+    fn a_custom_notification_that_names_a_request_does_not_cancel_it() {
+        let passing = passing();
+        passing.sent(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned());
+        for (method, cancelled) in
+            [("notifications/custom", None), ("notifications/cancelled", Some(json!(1)))]
+        {
+            let params = json!({ "requestId": 1 });
+            let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            let FrameKind::Notification { cancels, .. } = passing.sent(line.to_string()).kind
+            else {
+                panic!("no notification")
+            };
+            assert_eq!(passing.unanswered.borrow().is_empty(), cancelled.is_some());
+            assert_eq!(cancels, cancelled);
+        }
+    }
+
+    #[test]
+    fn a_call_carries_the_headers_that_the_listed_tool_wants() {
+        let passing = passing();
+        let listed = |property: &Value| {
+            passing.sent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned());
+            let tool = json!({ "name": "t", "inputSchema": { "properties": { "a": property } } });
+            let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [tool] } });
+            passing.received(&Incoming::read(answer.to_string().into()));
+            passing.answered(&json!(1));
+            let params = json!({ "name": "t", "arguments": { "a": "eu" } });
+            let call =
+                json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+            match passing.sent(call.to_string()).kind {
+                FrameKind::Request { headers, .. } => headers,
+                other => panic!("{other:?}"),
+            }
+        };
+        let wanted = json!({ "type": "string", "x-mcp-header": "Region" });
+        assert_eq!(listed(&wanted), [("Mcp-Param-Region".to_owned(), "eu".to_owned())]);
+        // What no header can follow, and what is no longer wanted, is left out.
+        assert!(listed(&json!({ "type": "string", "x-mcp-header": "Bad Name" })).is_empty());
+        assert!(listed(&json!({ "type": "string" })).is_empty());
     }
 }
