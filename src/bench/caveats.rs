@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::formatting::{calls, percent};
+use super::formatting::{calls, per_second, percent};
 use super::plan::{Arrivals, LoadModel, OverflowPolicy};
 use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
@@ -89,7 +89,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     if achieved >= requested * floor && dropped == 0 {
         return None;
     }
-    let rates = format!("{achieved:.0} of {requested:.0} calls/s were made");
+    let rates = format!("{} of {} calls/s were made", per_second(achieved), per_second(requested));
     let generator = &report.generator;
     if dropped + generator.queued > (made + dropped) / 100 {
         let lost = match over {
@@ -215,6 +215,7 @@ fn count(many: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::fixtures::{report, target};
 
     fn times(micros: impl IntoIterator<Item = u64>) -> Durations {
         let mut all = Durations::default();
@@ -235,6 +236,16 @@ mod tests {
             outlier_count(&times((0..1_000).map(|n| if n % 2 == 0 { 1_000 } else { 9_000 }))),
             0
         );
+    }
+
+    #[test]
+    fn a_slow_rate_that_was_not_reached_is_told_with_its_digits() {
+        let mut slow = report(vec![target("a", [Duration::from_secs(5); 20])]);
+        let arrivals = Arrivals::Constant { rate: 0.4 };
+        slow.plan.model =
+            LoadModel::Open { arrivals, in_flight: 1, overflow: OverflowPolicy::Queue };
+        let caveat = rate_not_reached(&slow).unwrap();
+        assert!(caveat.starts_with("0.20 of 0.40 calls/s were made"), "{caveat}");
     }
 
     #[test]

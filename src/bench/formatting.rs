@@ -5,9 +5,14 @@ use super::report::{BenchReport, RunStatus};
 use crate::util::histogram::Durations;
 use crate::util::units::{float, show_count, show_duration};
 
-/// Calls per second, with three significant digits.
+/// Calls per second, with about three significant digits.
 pub fn per_second(rate: f64) -> String {
-    let decimals = if rate < 10.0 { 2 } else { usize::from(rate < 100.0) };
+    let decimals = match rate {
+        ..0.1 => 4,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
     let number = format!("{rate:.decimals$}");
     match number.split_once('.') {
         Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),

@@ -186,7 +186,9 @@ fn time(series: usize, name: &str) -> Result<Option<Metric>, String> {
     }
     // p999 is written in the JSON for p99.9.
     let dotted = match digits.split_at_checked(2) {
-        Some((whole, rest)) if !rest.is_empty() && !digits.contains('.') && digits != "100" => {
+        Some((whole, rest))
+            if !rest.is_empty() && !digits.contains('.') && !digits.starts_with("100") =>
+        {
             format!("{whole}.{rest}")
         }
         _ => digits.to_owned(),

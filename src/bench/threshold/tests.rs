@@ -119,6 +119,7 @@ fn what_is_wrong_is_said_with_what_to_write_instead() {
         ("error_rate>1", "expected a share such as 1%"),
         ("error_rate>5ms", "expected a share"),
         ("p100>1s", "use max"),
+        ("p1000>1s", "use max"),
         ("p0>1s", "not a percentile"),
         ("latency>1s", "series of times"),
         ("p99=>1s", "expected a time"),
