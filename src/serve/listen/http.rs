@@ -333,9 +333,11 @@ mod tests {
             client.write_all(HANDSHAKE.as_bytes()).await.unwrap();
             std::future::pending::<()>().await;
         };
+        let serving =
+            tokio::time::timeout(2 * WRITE_TIMEOUT, serving.serve_connection(stream, &stop));
         tokio::select! {
             () = writing => {}
-            () = serving.serve_connection(stream, &stop) => {}
+            ended = serving => ended.unwrap(),
         }
     }
 
