@@ -19,7 +19,7 @@ const MAX_OUTPUT: u64 = 64 << 10;
 
 /// Starts a program with this input, and shows the first line that it prints.
 pub fn start(argv: Vec<String>, input: String) -> Task {
-    let slot = argv.join(" ");
+    let slot = format!("program {}", argv.join(" "));
     let name = ("program", argv.clone(), input.clone());
     Task::message(name, async move |context: TaskContext| {
         let name = argv.first().map(String::as_str).unwrap_or_default();
@@ -59,8 +59,11 @@ async fn run(argv: &[String], input: &str, cwd: &std::path::Path) -> Result<Stri
 }
 
 async fn first_line(from: Option<impl AsyncRead + Unpin>) -> Option<String> {
+    let mut from = from?;
     let mut bytes = Vec::new();
-    from?.take(MAX_OUTPUT).read_to_end(&mut bytes).await.ok()?;
+    (&mut from).take(MAX_OUTPUT).read_to_end(&mut bytes).await.ok()?;
+    // A program whose output nobody reads would be ended by it, and seem to have failed.
+    let _discarded = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned)
 }
@@ -139,6 +142,13 @@ mod tests {
         assert!(run("yes | head -c 1000000; true").await == Ok("y".to_owned()));
         let missing = super::run(&["/no/such".to_owned()], "", std::path::Path::new("/")).await;
         assert!(missing.unwrap_err().starts_with("cannot start: "));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_prints_more_than_is_kept_has_not_failed() {
+        let argv = ["sh", "-c", "yes | head -c 1000000"].map(str::to_owned);
+        let shown = run(&argv, "", Path::new("/")).await;
+        assert_eq!(shown, Ok("y".to_owned()));
     }
 
     async fn written(command: Option<&str>) -> (Result<String, Error>, usize) {
