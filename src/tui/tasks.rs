@@ -14,6 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::user_program::ExternalEditor;
@@ -204,12 +205,38 @@ pub async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(Error::internal(format!("stopped unexpectedly: {error}"))))
 }
 
+/// What is at work in each slot. What has ended by itself is forgotten when something else begins.
+#[derive(Default)]
+pub struct Slots(HashMap<String, (CancellationToken, AbortHandle)>);
+
+impl Slots {
+    /// Takes note of work that has begun; what was at work in its slot is cancelled.
+    fn begin(&mut self, slot: String, cancel: CancellationToken, work: AbortHandle) {
+        self.stop(&slot);
+        self.0.retain(|_, (_, work)| !work.is_finished());
+        self.0.insert(slot, (cancel, work));
+    }
+
+    fn stop(&mut self, slot: &str) {
+        if let Some((cancel, _)) = self.0.remove(slot) {
+            cancel.cancel();
+        }
+    }
+
+    pub fn stop_all(&mut self) {
+        self.0.drain().for_each(|(_, (cancel, _))| cancel.cancel());
+    }
+}
+
+/// The slot of a call, which is never used twice.
+fn slot_of(run: ConsoleCallId) -> String {
+    format!("call {}", run.0)
+}
+
 pub struct EffectRunner {
     pub deps: ConsoleDeps,
     pub bridge: HostBridge,
-    pub running: HashMap<ConsoleCallId, CancellationToken>,
-    /// What is at work in each slot.
-    pub slots: HashMap<String, CancellationToken>,
+    pub slots: Slots,
     pub stats: SharedStatistics,
     pub host_factory: Arc<HostFactory>,
     /// Tasks that have to be done before the console ends; each ends with its sender.
@@ -230,8 +257,7 @@ impl EffectRunner {
         let mut runner = Self {
             deps,
             bridge,
-            running: HashMap::new(),
-            slots: HashMap::new(),
+            slots: Slots::default(),
             stats,
             host_factory,
             awaited: Vec::new(),
@@ -252,11 +278,7 @@ impl EffectRunner {
         let host = Arc::clone(&self.deps.host);
         match effect {
             AppEffect::Task(task) => self.start(task),
-            AppEffect::Stop(slot) => {
-                if let Some(cancel) = self.slots.remove(&slot) {
-                    cancel.cancel();
-                }
-            }
+            AppEffect::Stop(slot) => self.slots.stop(&slot),
             AppEffect::SwitchHost => self.switch(),
             AppEffect::ListDeclared => self.list(ListScope::Declared, Vec::new()),
             AppEffect::ListServer(server) => {
@@ -276,27 +298,22 @@ impl EffectRunner {
             }
             AppEffect::Call { run, tool, arguments } => {
                 let cancel = CancellationToken::new();
-                self.running.retain(|_, cancel| !cancel.is_cancelled());
-                self.running.insert(run, cancel.clone());
                 let id = host.new_call_id();
                 let request = CallRequest {
                     id: Some(id.clone()),
                     from_form: true,
-                    cancel,
+                    cancel: cancel.clone(),
                     ..CallRequest::new(tool, CallArguments::Object(arguments))
                 };
                 let send = self.bridge.sender();
-                self.spawn(async move {
+                let work = self.spawn(async move {
                     // Before anything that the host tells of this call.
                     let _unheard = send.send(AppEvent::CallStarted { run, call: id }).await;
                     AppEvent::CallFinished { run, outcome: Box::new(host.call(request).await) }
                 });
+                self.slots.begin(slot_of(run), cancel, work);
             }
-            AppEffect::Cancel(run) => {
-                if let Some(cancel) = self.running.remove(&run) {
-                    cancel.cancel();
-                }
-            }
+            AppEffect::Cancel(run) => self.slots.stop(&slot_of(run)),
             AppEffect::AnswerApproval(id, approval) => self.bridge.approve(id, approval),
             AppEffect::AnswerQuestion(id, reply) => {
                 self.bridge.reply(id, Arc::unwrap_or_clone(reply));
@@ -324,11 +341,6 @@ impl EffectRunner {
 
     fn start(&mut self, task: Task) {
         let cancel = CancellationToken::new();
-        if let Some(slot) = task.slot
-            && let Some(before) = self.slots.insert(slot, cancel.clone())
-        {
-            before.cancel();
-        }
         let quit_guard = task.is_awaited.then(|| {
             let (guard, dropped) = oneshot::channel();
             self.awaited.retain(|waits| !waits.is_terminated());
@@ -340,7 +352,7 @@ impl EffectRunner {
             host_factory: Arc::clone(&self.host_factory),
             stats: self.stats.clone(),
             trace_gate: self.bridge.trace_gate(),
-            cancel,
+            cancel: cancel.clone(),
             quit_guard,
             events: self.bridge.sender(),
         };
@@ -353,7 +365,11 @@ impl EffectRunner {
             .boxed(),
         };
         let work = async move { AppEvent::Outcome(work.await) };
-        if task.is_of_host { self.spawn_for_current_host(work) } else { self.spawn(work) }
+        let work =
+            if task.is_of_host { self.spawn_for_current_host(work) } else { self.spawn(work) };
+        if let Some(slot) = task.slot {
+            self.slots.begin(slot, cancel, work);
+        }
     }
 
     fn list(&self, reach: ListScope, servers: Vec<String>) {
@@ -366,21 +382,25 @@ impl EffectRunner {
     }
 
     /// Spawns the work and sends its event, unless the host was replaced meanwhile.
-    fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
+    fn spawn_for_current_host(
+        &self,
+        work: impl Future<Output = AppEvent> + Send + 'static,
+    ) -> AbortHandle {
         let (send, generation) = (self.bridge.sender(), Arc::clone(&self.host_generation));
         let begun_in = generation.load(Ordering::Relaxed);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let event = work.await;
             if generation.load(Ordering::Relaxed) == begun_in {
                 // The console is gone; its events are not needed.
                 let _unheard = send.send(event).await;
             }
         });
+        task.abort_handle()
     }
 
-    pub fn spawn(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
+    pub fn spawn(&self, work: impl Future<Output = AppEvent> + Send + 'static) -> AbortHandle {
         let send = self.bridge.sender();
-        tokio::spawn(async move { send.send(work.await).await });
+        tokio::spawn(async move { send.send(work.await).await }).abort_handle()
     }
 }
 
@@ -477,4 +497,35 @@ fn one_line_problem(problem: &Diagnostic) -> String {
     );
     let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{place}: {}{hint}", problem.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_ended_by_itself_is_not_remembered() {
+        let mut slots = Slots::default();
+        for number in 0..100 {
+            let work = tokio::spawn(async {});
+            let handle = work.abort_handle();
+            work.await.unwrap();
+            slots.begin(slot_of(ConsoleCallId(number)), CancellationToken::new(), handle);
+        }
+        assert_eq!(slots.0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_at_work_in_a_slot_is_cancelled_by_a_newer_one_and_by_a_stop() {
+        let mut slots = Slots::default();
+        let cancels = [(); 2].map(|()| CancellationToken::new());
+        for cancel in &cancels {
+            let work = tokio::spawn(std::future::pending::<()>());
+            slots.begin("benchmark".to_owned(), cancel.clone(), work.abort_handle());
+        }
+        let is_cancelled = || cancels.each_ref().map(CancellationToken::is_cancelled);
+        assert_eq!(is_cancelled(), [true, false]);
+        slots.stop("benchmark");
+        assert_eq!(is_cancelled(), [true, true]);
+    }
 }

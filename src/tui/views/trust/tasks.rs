@@ -300,10 +300,10 @@ impl EffectRunner {
         self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let Some((assembly, reloader)) = replacement else {
             self.observe_attached();
-            return self.spawn(async { AppEvent::outcome(AppState::host_switched) });
+            self.spawn(async { AppEvent::outcome(AppState::host_switched) });
+            return;
         };
-        self.running.drain().for_each(|(_, cancel)| cancel.cancel());
-        self.slots.drain().for_each(|(_, cancel)| cancel.cancel());
+        self.slots.stop_all();
         let state = self.host_factory.environment.state_dir();
         let deps = self.deps.with_assembly(&assembly, state.as_deref());
         let before = std::mem::replace(&mut self.deps, deps);
