@@ -181,23 +181,28 @@ impl JsonTree {
     /// The jq path of the chosen line: `.items[3].name`; what is inside a text that holds JSON is
     /// behind `fromjson`.
     pub fn chosen_path(&self) -> String {
+        const PIPE: &str = " | ";
         let chosen = self.chosen_node();
         let above = self.nodes.iter().take(chosen + 1).enumerate();
         let mut path = String::new();
         let mut is_in_list = false;
         for (at, node) in above.filter(|(_, node)| node.end > chosen) {
             if node.depth > 0 {
-                path.push_str(&step(&node.key, is_in_list));
+                let step = step(&node.key, is_in_list);
+                // Brackets alone would be a list to jq.
+                if step.starts_with('[') && (path.is_empty() || path.ends_with(PIPE)) {
+                    path.push('.');
+                }
+                path.push_str(&step);
             }
             if node.is_json_text && at < chosen {
-                let dot = if path.is_empty() || path.starts_with('[') { "." } else { "" };
-                path = format!("{dot}{path} | fromjson | ");
+                path.push_str(if path.is_empty() { "." } else { "" });
+                path.push_str(" | fromjson");
+                path.push_str(PIPE);
             }
             is_in_list = node.text.starts_with('[');
         }
-        // A list in brackets alone would be a list to jq.
-        let dot = if path.is_empty() || path.starts_with('[') { "." } else { "" };
-        format!("{dot}{}", path.replace("| [", "| .["))
+        if path.is_empty() { ".".to_owned() } else { path }
     }
 
     pub fn len(&self) -> usize {
@@ -250,6 +255,17 @@ mod tests {
         }
         tree.reveal(tree.nodes.iter().position(|node| node.text == "\"x\"").unwrap());
         assert_eq!(tree.chosen_path(), ".text | fromjson | .[0].deep[0]");
+    }
+
+    #[test]
+    fn a_key_that_looks_like_a_pipe_stays_as_it_is_in_the_path() {
+        let value = json!({ "a | [b": 1, "c | ": [2] });
+        let mut tree = JsonTree::of(&value);
+        for (number, result) in [(1, 1), (3, 2)] {
+            tree.reveal(number);
+            let path = tree.chosen_path();
+            assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(result)], "{path}");
+        }
     }
 
     fn shown(tree: &JsonTree) -> Vec<String> {
