@@ -145,5 +145,31 @@ pub async fn write_payloads(
             Err(error) => failure = Some(error),
         }
     }
-    failure.map_or_else(|| Ok(format!("wrote {}", names.join(", "))), Err)
+    let wrote = format!("wrote {}", names.join(", "));
+    match failure {
+        None => Ok(wrote),
+        Some(error) if names.is_empty() => Err(error),
+        Some(error) => Err(format!("{error}; {wrote}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_that_were_written_are_named_where_another_could_not_be() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("call-2.txt"), "mine").unwrap();
+        let payload = |bytes: &[u8]| ContentPayload {
+            bytes: bytes.to_vec(),
+            media_type: "text/plain".to_owned(),
+        };
+        let payloads = vec![payload(b"one"), payload(b"two"), payload(b"three")];
+        let saved = write_payloads("call", || Ok(payloads), directory.path()).await;
+        let error = saved.unwrap_err();
+        assert!(error.starts_with("cannot write "), "{error}");
+        assert!(error.ends_with("; wrote call-1.txt, call-3.txt"), "{error}");
+        assert_eq!(std::fs::read(directory.path().join("call-2.txt")).unwrap(), b"mine");
+    }
 }
