@@ -153,10 +153,12 @@ fn named(message: &MessageInfo, look: TrafficLayout) -> (Role, String) {
     (label, what)
 }
 
-/// The number of a message in its line. Requests that toolhost makes of its own accord are
-/// numbered from the end of the range, which says nothing.
+/// Requests that toolhost makes of its own accord are numbered from here on.
+const FIRST_OWN_ID: u64 = 2_147_483_000;
+
+/// The number of a message in its line; one of toolhost's own says nothing.
 pub fn shown_id(message: &MessageInfo) -> Option<String> {
-    let is_own = |id: &String| id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000);
+    let is_own = |id: &String| id.parse::<u64>().is_ok_and(|id| id >= FIRST_OWN_ID);
     message.id_text().filter(|id| !is_own(id))
 }
 

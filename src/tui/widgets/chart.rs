@@ -30,9 +30,11 @@ pub fn progress(share: f64, cells: usize) -> [String; 2] {
 const DOTS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
 
 /// Numbers over time as a curve of dots in this many cells, the newest at the right, over an axis
-/// that begins at nothing and ends at a round number.
+/// that begins at nothing and ends at a round number. Where there is room for one line only, it stands
+/// behind the label.
 pub fn curve(
     styler: Styler,
+    label: &str,
     numbers: &[f64],
     show: &dyn Fn(f64) -> String,
     width: usize,
@@ -41,9 +43,9 @@ pub fn curve(
     let room = width.saturating_sub(MARGIN);
     let fitted = downsample(numbers, room * 2);
     if height < 3 || room < 4 || fitted.is_empty() || styler.theme.ascii {
-        let drawn = sparkline(numbers, room);
+        let drawn = sparkline(numbers, width.saturating_sub(label.width().max(MARGIN)));
         return vec![Line::from(vec![
-            styler.span(Role::Plain, " ".repeat(MARGIN)),
+            styler.dim(format!("{label:MARGIN$}")),
             styler.span(Role::Success, drawn),
         ])];
     }
@@ -251,7 +253,7 @@ mod tests {
         let theme = Theme::default();
         let show = |number: f64| format!("{number:.0}");
         let numbers: Vec<f64> = (0..40).map(|n| f64::from(n * n)).collect();
-        let lines = curve(Styler::new(theme), &numbers, &show, 27, 5);
+        let lines = curve(Styler::new(theme), "", &numbers, &show, 27, 5);
         insta::assert_snapshot!(
             lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         );
@@ -282,8 +284,11 @@ mod tests {
             prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
             prop_assert_eq!(progress(0.3, cells).concat().chars().count(), cells);
             let theme = Theme::default();
-            for line in curve(Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
-                prop_assert!(line.width() <= cells.max(MARGIN));
+            let show = |number| format!("{number:.0}");
+            for label in ["", "calls/s "] {
+                for line in curve(Styler::new(theme), label, &floats, &show, cells, height) {
+                    prop_assert!(line.width() <= cells.max(MARGIN + 1));
+                }
             }
         }
     }

@@ -287,21 +287,18 @@ fn of_target(
     let room = height.saturating_sub(lines.len());
     let histogram = |width, height| chart::lines(styler, &spread, &marks, width, height);
     let rates = rates(target);
-    let curve = |width, height| chart::curve(styler, &rates, &chart::compact, width, height);
+    let curve =
+        |label, width, height| chart::curve(styler, label, &rates, &chart::compact, width, height);
     let titled = |title, chart: Vec<Line<'static>>| {
         std::iter::once(styler.line(Role::Dim, title)).chain(chart).collect::<Vec<_>>()
     };
     if width >= CHARTS_BESIDE && room >= 6 {
         let half = (width - 2) / 2;
         let latency = titled("latency", histogram(half, (room - 1).min(HIGHEST)));
-        let rate = titled("calls a second", curve(half, latency.len() - 2));
+        let rate = titled("calls a second", curve("", half, latency.len() - 2));
         lines.extend(side_by_side(styler, latency, rate, half + 2));
     } else {
-        let mut rate = curve(width.min(RATE), if room >= 12 { 3 } else { 1 });
-        if let [line] = rate.as_mut_slice() {
-            line.spans[0] = styler.dim("calls/s ");
-        }
-        lines.extend(rate);
+        lines.extend(curve("calls/s ", width.min(RATE), if room >= 12 { 3 } else { 1 }));
         let room = height.saturating_sub(lines.len());
         lines.extend(histogram(width, room));
     }

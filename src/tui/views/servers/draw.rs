@@ -75,17 +75,21 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let name = TableColumn::new("NAME").shrinks_last_to(if width >= 100 { 15 } else { 13 });
     let first = [(name, widest.min(40)), (TableColumn::new("STATE"), STATE)].into_iter();
     let last = (TableColumn::new("PID/URL").shrinks_to(LAST), width);
-    let columns = columns().map(|(column, cells, _)| (column, cells));
+    let between = columns();
+    let columns = between.iter().map(|(column, cells, _)| (column.clone(), *cells));
     let layout = TableLayout::of(first.chain(columns).chain([last]), Some(width.saturating_sub(2)));
     pen.put(pen.titles(&layout), head);
     let styler = pen.styler;
-    pen.filtered(rows, &servers.list, |at| row(styler, state, &servers.rows[at], &layout));
+    pen.filtered(rows, &servers.list, |at| {
+        row(styler, state, &servers.rows[at], &between, &layout)
+    });
 }
 
 fn row(
     styler: Styler,
     state: &AppState,
     server: &ServerStatus,
+    between: &[(TableColumn, usize, ServerCell)],
     layout: &TableLayout,
 ) -> Line<'static> {
     let (dot, meaning) = dot(server);
@@ -100,7 +104,7 @@ fn row(
         row.push_span(styler.span(Role::Error, text));
         return row;
     }
-    cells.extend(columns().iter().map(|(.., cell)| cell(state, server).into()));
+    cells.extend(between.iter().map(|(.., cell)| cell(state, server).into()));
     let process = server.pid.map(|pid| pid.to_string());
     cells.push(process.unwrap_or_else(|| address(&server.endpoint)).into());
     styler.row(layout, cells)
