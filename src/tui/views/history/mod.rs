@@ -169,10 +169,6 @@ impl HistoryView {
         }
         let found = self.find();
         self.list.show(found, again);
-        if self.list.found().is_empty() {
-            (self.entry, self.open_id) = (None, None);
-            self.show();
-        }
         self.next_request(context);
     }
 
@@ -235,6 +231,10 @@ impl HistoryView {
             context.emit(tasks::read(request.0, request.1));
         }
         let id = self.chosen().map(|call| call.id.clone());
+        if id.is_none() && (self.entry.is_some() || self.open_id.is_some()) {
+            (self.entry, self.open_id) = (None, None);
+            self.show();
+        }
         if let Some(id) = id.filter(|id| !self.is_opening && Some(id) != self.open_id.as_ref()) {
             self.is_opening = true;
             self.open_id = Some(id.clone());

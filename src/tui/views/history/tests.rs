@@ -8,7 +8,7 @@ use crate::audit::mask::MASK;
 use crate::history::HistoryEntry;
 use crate::model::{Error, ToolResult};
 use crate::tui::app::AppState;
-use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId};
+use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, Navigation};
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::craft::{begun, ended_unrecorded};
 use crate::tui::tests::drawing::{ASCII, picture};
@@ -142,6 +142,46 @@ fn a_call_is_copied_as_a_command_that_a_shell_reads_back() {
     assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
     assert_eq!(press(&mut state, &["y"]), [AppEffect::Copy("c-3".to_owned())]);
     assert_eq!(press(&mut state, &["<enter>", "y"]), [AppEffect::Copy("x".to_owned())]);
+}
+
+#[test]
+fn where_no_call_is_left_none_is_shown_and_none_that_comes_late() {
+    let call = || entry("c-3", "calculator", &json!({}), &json!("the result"));
+    let is_shown = |state: &AppState| picture(state, ASCII).contains("the result");
+    let mut state = shown();
+    opened(&mut state, call());
+    assert!(is_shown(&state));
+    press(&mut state, &["/", "nothing"]);
+    assert!(!is_shown(&state));
+    press(&mut state, &["<esc>"]);
+    opened(&mut state, call());
+    assert!(is_shown(&state));
+    // It is being read when the list empties.
+    let mut state = shown();
+    press(&mut state, &["/", "nothing"]);
+    opened(&mut state, call());
+    assert!(!is_shown(&state));
+}
+
+#[test]
+fn arguments_of_the_past_leave_what_was_typed_for_the_same_tool() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "1+1", "<esc>"]);
+    let arguments = json!({ "expression": "6*7" });
+    for is_open in [false, true] {
+        if is_open {
+            press(&mut state, &["<enter>"]);
+        }
+        let (tool, past) = ("calculator".to_owned(), arguments.as_object().cloned());
+        tell(&mut state, |state| {
+            state.context.emit(Navigation::FillArguments { tool, arguments: past });
+        });
+        let filled = |state: &AppState| state.tools.form.as_ref().unwrap().arguments();
+        assert_eq!(Value::Object(filled(&state)), arguments);
+        press(&mut state, &["<esc>", "<enter>"]);
+        assert_eq!(filled(&state)["expression"], "1+1");
+        press(&mut state, &["<esc>"]);
+    }
 }
 
 #[test]
