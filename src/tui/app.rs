@@ -218,9 +218,6 @@ pub trait View {
     /// Takes in the current time; only called while the view is shown.
     fn tick(&mut self, _context: &mut AppContext) {}
 
-    /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
-    fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
-
     fn is_animating(&self) -> bool {
         false
     }

@@ -17,6 +17,7 @@ use crate::tui::views::tools::{self, detail};
 use crate::tui::views::{
     bench, history, inbox, offerings, overlays, result, servers, stats, trace,
 };
+use crate::tui::widgets::pane::ListRows;
 use crate::util::timestamp;
 
 /// Draws everything; gives the place of the cursor, if there is one.
@@ -25,6 +26,16 @@ pub fn console(buffer: &mut Buffer, state: &AppState, theme: Theme) -> Option<Po
     let mut pen = Pen::new(buffer, theme);
     screen(&mut pen, state, area);
     pen.cursor
+}
+
+/// The lists on the screen.
+pub fn lists(state: &AppState) -> Vec<ListRows> {
+    let (width, height) = state.context.size;
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let area = buffer.area;
+    let mut pen = Pen::new(&mut buffer, state.context.appearance.theme());
+    screen(&mut pen, state, area);
+    pen.lists
 }
 
 fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {

@@ -17,12 +17,16 @@ use crate::tui::keys::{Action, KeyPress};
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::settings::ConsoleSettings;
 use crate::tui::tasks::Recollection;
+use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{listed, press, sample, tool};
 use crate::tui::theme::{Appearance, ColourScheme};
+use crate::tui::views::bench::plan::PlanField;
+use crate::tui::views::offerings::tree::OfferingRow;
 use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
 use crate::tui::views::tools::list::UsageFigures;
 use crate::tui::views::tools::tasks;
+use crate::tui::views::{history, inbox, offerings, stats, trace};
 
 /// A call of the calculator that runs; its number.
 pub fn begun(state: &mut AppState, expression: &str) -> ConsoleCallId {
@@ -486,6 +490,58 @@ fn the_mouse_chooses_what_it_points_at() {
     for (x, y) in [(0, 0), (119, 39), (500, 500)] {
         state.update(AppEvent::Input(UserInput::Click { x, y }));
     }
+}
+
+/// Points at the first row, from this one on, in which this text stands.
+fn point_at(state: &mut AppState, from: usize, text: &str) {
+    let screen = picture(state, ASCII);
+    let mut lines = screen.lines().enumerate().skip(from);
+    let is_row = |line: &str| line.chars().take(40).collect::<String>().contains(text);
+    let (row, _) = lines.find(|(_, line)| is_row(line)).unwrap_or_else(|| panic!("{screen}"));
+    let (x, y) = (8, u16::try_from(row).unwrap());
+    state.update(AppEvent::Input(UserInput::Click { x, y }));
+}
+
+#[test]
+fn a_click_chooses_a_row_of_every_list() {
+    let mut state = trace::tests::sample();
+    point_at(&mut state, 3, "tools/call search");
+    assert_eq!(state.trace.chosen().unwrap().traffic.server, "web");
+    assert!(state.trace.chosen().unwrap().is_request());
+
+    let mut state = stats::tests::measured();
+    for name in ["web-search", "files-read_file", "calculator"] {
+        point_at(&mut state, 3, name);
+        assert_eq!(state.stats.chosen().unwrap().tool.name, name);
+    }
+
+    let mut state = history::tests::shown();
+    point_at(&mut state, 3, "web-search");
+    assert_eq!(state.history.chosen().unwrap().id, "c-2");
+
+    let mut state = offerings::tests::listed();
+    point_at(&mut state, 3, "memo://two");
+    let chosen = state.offerings.chosen();
+    assert!(matches!(chosen, Some(OfferingRow::Item(item)) if item.name == "memo://two"));
+
+    let mut state = inbox::tests::several();
+    for server in ["second", "first"] {
+        point_at(&mut state, 3, server);
+        assert_eq!(state.inbox.chosen().unwrap().question.server, server);
+    }
+
+    let mut state = sample();
+    press(&mut state, &["5"]);
+    point_at(&mut state, 3, "duration");
+    assert_eq!(state.bench.form.current(), PlanField::Duration);
+}
+
+#[test]
+fn a_click_below_the_last_row_of_a_list_chooses_nothing_else() {
+    let mut state = sample();
+    state.update(AppEvent::Input(UserInput::Click { x: 8, y: 30 }));
+    assert_eq!(state.context.focus, Pane::Catalogue);
+    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
 }
 
 /// How long a key takes among many tools; run by hand: nothing is asserted about time.

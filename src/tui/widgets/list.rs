@@ -62,14 +62,6 @@ impl ListCursor {
         self.chosen = line.min(length.saturating_sub(1));
     }
 
-    /// Chooses the line that is drawn in this row of a pane that has so many other rows above them.
-    pub fn click(&mut self, row: usize, above: usize, height: usize, length: usize) {
-        let height = height.saturating_sub(above);
-        if let Some(row) = row.checked_sub(above).filter(|row| *row < height) {
-            self.choose(self.first(height, length) + row, length);
-        }
-    }
-
     /// Moves by this many lines; negative moves up.
     pub fn step(&mut self, by: isize, length: usize) {
         self.choose(self.chosen.saturating_add_signed(by), length);

@@ -18,6 +18,25 @@ use crate::tui::widgets::filter::FilteredList;
 /// What a list says that a filter leaves nothing of.
 pub const NO_MATCHES: &str = "No matches. Esc clears the filter.";
 
+/// The rows of a list on the screen, of which the mouse chooses one.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRows {
+    area: Rect,
+    first: usize,
+    chosen: usize,
+    length: usize,
+}
+
+impl ListRows {
+    /// How many lines below the chosen one the line at this place is, above it when negative; `None`
+    /// where there is none.
+    pub fn steps_to(self, place: Position) -> Option<isize> {
+        let row = self.area.contains(place).then(|| usize::from(place.y - self.area.y))?;
+        let at = Some(self.first + row).filter(|at| *at < self.length)?;
+        at.checked_signed_diff(self.chosen)
+    }
+}
+
 pub struct Pen<'a> {
     pub styler: Styler,
     pub buffer: &'a mut Buffer,
@@ -27,6 +46,8 @@ pub struct Pen<'a> {
     pub zoomed: bool,
     /// Where the cursor blinks, if it does.
     pub cursor: Option<Position>,
+    /// The lists that were drawn.
+    pub lists: Vec<ListRows>,
 }
 
 impl Deref for Pen<'_> {
@@ -39,7 +60,8 @@ impl Deref for Pen<'_> {
 
 impl<'a> Pen<'a> {
     pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
-        Self { styler: Styler::new(theme), buffer, focused: true, zoomed: false, cursor: None }
+        let styler = Styler::new(theme);
+        Self { styler, buffer, focused: true, zoomed: false, cursor: None, lists: Vec::new() }
     }
 
     pub fn put(&mut self, widget: impl Widget, area: Rect) {
@@ -172,6 +194,13 @@ impl<'a> Pen<'a> {
         is_chosen.then_some(role)
     }
 
+    /// Lets the mouse choose the lines of a list that stand here; says which is the first.
+    pub fn selectable(&mut self, area: Rect, list: ListCursor, length: usize) -> usize {
+        let first = list.first(usize::from(area.height), length);
+        self.lists.push(ListRows { area, first, chosen: list.chosen(), length });
+        first
+    }
+
     /// The rows of a list that are seen around the chosen one, which is pointed at and filled to its end.
     pub fn list(
         &mut self,
@@ -180,7 +209,7 @@ impl<'a> Pen<'a> {
         length: usize,
         mut row: impl FnMut(usize) -> Line<'static>,
     ) {
-        let first = list.first(usize::from(area.height), length);
+        let first = self.selectable(area, list, length);
         for (at, place) in (first..length).zip(area.rows()) {
             let mark = self.mark(at == list.chosen());
             self.put(pointed(self.styler, row(at), mark, place.width), place);

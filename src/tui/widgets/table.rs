@@ -218,12 +218,11 @@ pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, area: Rect) {
         (if column.is_number { shown.right() } else { shown }, column.width)
     });
     let layout = TableLayout::of(layout, None);
-    let mut places = area.rows();
-    let Some(head) = places.next() else { return };
+    let [head, rows] = top(area, 1);
     pen.put(pen.row(&layout, columns().map(title)), head);
-    let height = usize::from(area.height).saturating_sub(1);
-    let first = table.list.first(height, table.row_count());
-    for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
+    let height = usize::from(rows.height);
+    let first = pen.selectable(rows, table.list, table.row_count());
+    for ((number, row), place) in table.rows_from(first).enumerate().zip(rows.rows()) {
         let cells = columns().map(|(_, column)| cell(row.get(&column.key)));
         let line = pen.row(&layout, cells);
         pen.put(

@@ -67,7 +67,9 @@ impl View for BenchView {
                 Some((number, _)) => self.file = Some(TextInput::of(format!("bench-{number}.md"))),
                 None => context.show_error("no run to export yet"),
             },
-            Action::Copy | Action::CopyCommand => context.copy("command", self.form.command_line()),
+            Action::Copy | Action::CopyCommand => {
+                context.copy("command", self.form.command_line(&context.command_end));
+            }
             _ => return false,
         }
         true
@@ -243,7 +245,7 @@ impl BenchView {
         self.run = Some(BenchRun {
             number,
             spec: spec.clone(),
-            command_line: self.form.command_line(),
+            command_line: self.form.command_line(&context.command_end),
             snapshot: None,
             warnings: Vec::new(),
             control: control.clone(),

@@ -127,7 +127,8 @@ impl PlanForm {
         Ok(BenchRunSpec { tools, arguments, plan })
     }
 
-    pub fn command_line(&self) -> String {
+    /// The same run as a command, with what such a line ends with in this console.
+    pub fn command_line(&self, command_end: &str) -> String {
         let mut command = vec!["toolhost".to_owned(), "bench".to_owned()];
         for &entry in PlanField::VARIANTS {
             let text = self.text(entry);
@@ -136,7 +137,7 @@ impl PlanForm {
                 command.push(text.to_owned());
             }
         }
-        shell_quoted(&command)
+        shell_quoted(&command) + command_end
     }
 
     /// How calls are made, in a word or two.
@@ -226,20 +227,20 @@ pub fn title(bench: &BenchView) -> String {
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     match &state.bench.picker {
         Some(picker) => pick(pen, state, &picker.tools, area),
-        None => form(pen, &state.bench.form, area),
+        None => form(pen, state, area),
     }
 }
 
-fn form(pen: &mut Pen<'_>, form: &PlanForm, area: Rect) {
-    let entries = PlanField::VARIANTS;
-    let foot = foot(pen.styler, form);
+fn form(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let (form, entries) = (&state.bench.form, PlanField::VARIANTS);
+    let foot = foot(pen.styler, form, &state.context.command_end);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let height = usize::from(area.height);
     let [above, below] = bottom(area, wrapped.min(FOOT).min(height / 3));
-    let height = usize::from(above.height);
-    let last = entries.len().saturating_sub(height);
-    let first = form.at.saturating_sub(height / 2).min(last);
-    let seen = entries.iter().enumerate().skip(first).take(height);
+    let mut cursor = ListCursor::default();
+    cursor.choose(form.at, entries.len());
+    let first = pen.selectable(above, cursor, entries.len());
+    let seen = entries.iter().enumerate().skip(first);
     for ((at, entry), place) in seen.zip(above.rows()) {
         let (line, cursor) = row(pen, form, *entry, at == form.at, area.width);
         pen.put(line, place);
@@ -287,7 +288,7 @@ fn row(
     (Line::from(spans), cursor)
 }
 
-fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
+fn foot(styler: Styler, form: &PlanForm, command_end: &str) -> Vec<Line<'static>> {
     if let Some((field, error)) = &form.error {
         let text = format!("! {}: {}", field.title(), error.message());
         let mut lines = vec![styler.line(Role::Error, text)];
@@ -298,7 +299,7 @@ fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
     if form.text(PlanField::ToolA).is_empty() {
         return Vec::new();
     }
-    vec![styler.line(Role::Dim, form.command_line())]
+    vec![styler.line(Role::Dim, form.command_line(command_end))]
 }
 
 fn pick(pen: &mut Pen<'_>, state: &AppState, tools: &Picker<Arc<ToolRow>>, area: Rect) {
@@ -337,7 +338,7 @@ mod tests {
         let spec = form.run_spec().unwrap();
         assert_eq!(spec.plan, BenchPlan::default());
         assert_eq!((spec.tools, spec.arguments), (vec!["srv-echo".to_owned()], JsonObject::new()));
-        assert_eq!(form.command_line(), "toolhost bench srv-echo");
+        assert_eq!(form.command_line(""), "toolhost bench srv-echo");
     }
 
     #[test]
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!(spec.plan.sharing, Sharing::Interleaved { rounds: 20 });
         assert_eq!(Value::Object(spec.arguments), json!({ "text": "it's" }));
         assert_eq!(
-            form.command_line(),
+            form.command_line(""),
             r#"toolhost bench a '{"text": "it'\''s"}' --vs b -c 8 --rate 50/s --duration 30s"#
         );
     }

@@ -99,9 +99,19 @@ fn a_tool_of_the_catalogue_is_benchmarked_with_what_it_was_called_with_last() {
     press(&mut state, &["<enter>", "1+1", "<f5>", "<esc>", "b"]);
     assert_eq!(state.context.view, ViewId::Bench);
     assert_eq!(
-        state.bench.form.command_line(),
+        state.bench.form.command_line(""),
         r#"toolhost bench calculator '{"expression":"1+1"}'"#
     );
+}
+
+#[test]
+fn a_copied_run_names_the_server_that_only_the_command_line_names() {
+    let mut state = sample();
+    state.context.command_end = " -- python3 memo.py".to_owned();
+    press(&mut state, &["5", "a", "clock", "<enter>"]);
+    let line = "toolhost bench clock -- python3 memo.py";
+    assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
+    assert!(picture(&state, ASCII).contains(line));
 }
 
 #[test]

@@ -35,6 +35,15 @@ fn asks(state: &mut AppState, id: u64, server: &str, ask: QuestionBody) {
     );
 }
 
+/// Two questions of two servers.
+pub fn several() -> AppState {
+    let mut state = sample();
+    asks(&mut state, 1, "first", form());
+    asks(&mut state, 2, "second", form());
+    press(&mut state, &[KeyPress::Char('8')]);
+    state
+}
+
 fn form() -> QuestionBody {
     let schema = json!({ "type": "object", "required": ["name"],
         "properties": { "name": { "type": "string", "minLength": 2 } } });

@@ -6,7 +6,7 @@ pub mod palette;
 use crate::catalogue::pins::PinReportState;
 use crate::model::{Diagnostic, check_name};
 use crate::present::configuration;
-use crate::tui::draw::tab_columns;
+use crate::tui::draw::{self, tab_columns};
 use crate::tui::layout::{self, page_size};
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::{self, approval};
@@ -126,18 +126,12 @@ impl AppState {
             }
             return;
         }
-        let Some((pane, area)) = self.context.pane_at(x, y) else { return };
+        let Some((pane, _)) = self.context.pane_at(x, y) else { return };
+        let steps = draw::lists(self).into_iter().find_map(|list| list.steps_to((x, y).into()));
         self.context.focus = pane;
-        let inside = self.context.inside(area);
-        if inside.contains((x, y).into()) {
-            let styler = Styler::new(self.context.appearance.theme());
-            let below = match pane {
-                Pane::Catalogue => trust::notice_lines(styler, self, inside.width).len(),
-                _ => 0,
-            };
-            let height = usize::from(inside.height).saturating_sub(below);
-            let (view, _) = self.active_view();
-            view.on_click(pane, usize::from(y - inside.y), height);
+        if let Some(steps) = steps {
+            let (view, context) = self.active_view();
+            view.scroll(pane, steps, context);
         }
     }
 

@@ -116,7 +116,7 @@ fn filter_error(pen: &mut Pen<'_>, viewer: &ResultViewer, area: Rect) -> Rect {
 
 fn tree(pen: &mut Pen<'_>, tree: &JsonTree, area: Rect) {
     let height = usize::from(area.height);
-    let first = tree.list.first(height, tree.len());
+    let first = pen.selectable(area, tree.list, tree.len());
     for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
         pen.put(leaf(pen.styler, node, pen.mark(at == tree.list.chosen())), place);
     }

@@ -168,12 +168,6 @@ impl ResultViewer {
         true
     }
 
-    pub fn click(&mut self, row: usize, height: usize) {
-        if self.dry_run.is_none() {
-            self.shown_mut().click(row, height);
-        }
-    }
-
     /// Has the filter run over the result that is shown, where it has not.
     pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
         if !self.is_filtered() {

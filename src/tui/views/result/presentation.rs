@@ -110,15 +110,6 @@ impl ResultBody {
         }
     }
 
-    pub fn click(&mut self, row: usize, height: usize) {
-        match self {
-            Self::Text(_) => {}
-            Self::Tree(tree) => tree.list.click(row, 0, height, tree.len()),
-            // The first row has the titles.
-            Self::Table(table) => table.list.click(row, 1, height, table.row_count()),
-        }
-    }
-
     /// The number of the line, the node or the row that is looked at.
     pub fn current(&self) -> usize {
         match self {

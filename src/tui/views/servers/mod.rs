@@ -130,14 +130,6 @@ impl View for ServersView {
     fn is_animating(&self) -> bool {
         true
     }
-
-    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
-        if pane == Pane::Servers {
-            // The titles of the columns, and the filter, if there is one.
-            let above = 1 + usize::from(self.list.filter.is_shown());
-            self.list.cursor.click(row, above, height, self.list.found().len());
-        }
-    }
 }
 
 fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {

@@ -197,7 +197,7 @@ fn a_tool_is_shown_and_benchmarked() {
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
     press(&mut state, &["4", "b"]);
     assert_eq!(state.context.view, ViewId::Bench);
-    assert!(state.bench.form.command_line().starts_with("toolhost bench calculator"));
+    assert!(state.bench.form.command_line("").starts_with("toolhost bench calculator"));
 }
 
 #[test]

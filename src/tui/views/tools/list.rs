@@ -201,13 +201,6 @@ impl ToolListState {
         self.list.step(by, self.lines.len());
     }
 
-    pub fn click(&mut self, row: usize, height: usize) {
-        self.is_touched = true;
-        // The first row is what is searched for, if something is.
-        let above = usize::from(self.filter.is_shown());
-        self.list.click(row, above, height, self.lines.len());
-    }
-
     pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
         self.rows.iter().find(|row| row.name == name).map(|row| &**row)
     }

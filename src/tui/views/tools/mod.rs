@@ -109,7 +109,7 @@ impl View for ToolsView {
             Action::Fill | Action::Open if self.is_untrusted() => {
                 context.emit(Navigation::AskTrust);
             }
-            Action::Fill | Action::Open => self.fill(context),
+            Action::Fill | Action::Open => self.fill(None, context),
             Action::ShowTrace => self.wire(context),
             Action::Back => return self.back(context),
             Action::ShowHistory | Action::Pin | Action::Bench => {
@@ -163,17 +163,6 @@ impl View for ToolsView {
                     self.viewer.scroll(by, tool);
                 }
             }
-        }
-    }
-
-    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
-        match pane {
-            Pane::Catalogue => {
-                self.catalogue.click(row, height);
-                self.detail.scroll_to_top();
-            }
-            Pane::Result => self.viewer.click(row, height),
-            _ => {}
         }
     }
 
@@ -244,12 +233,7 @@ impl ToolsView {
         if !self.choose(tool) {
             return context.show_error(format!("no tool named {tool}"));
         }
-        self.fill(context);
-        if let (Some(_), Some(row), true) =
-            (arguments, self.catalogue.chosen(), self.form.is_some())
-        {
-            self.form = Some(SchemaForm::of(&row.tool, arguments));
-        }
+        self.fill(arguments, context);
     }
 
     /// The form that is filled in, or the one that Enter would open.
@@ -323,7 +307,8 @@ impl ToolsView {
         true
     }
 
-    fn fill(&mut self, context: &mut AppContext) {
+    /// Opens the form of the chosen tool: with these arguments, else as it was left.
+    fn fill(&mut self, arguments: Option<&JsonObject>, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
         if let Some(error) = &row.tool.unavailable_reason {
             let why = format!("{} cannot be called: {}", row.name, error.message());
@@ -333,12 +318,18 @@ impl ToolsView {
         self.leave_form();
         let name = tool.name.full();
         let earlier = context.calls.arguments_of(&name);
-        let draft = self.drafts.remove(&name).filter(|draft| draft.is_of(&tool));
-        self.form = Some(draft.unwrap_or_else(|| {
-            let mut form = SchemaForm::of(&tool, earlier);
-            form.is_remembered = earlier.is_some();
-            form
-        }));
+        self.form = Some(match arguments {
+            // What was typed before waits.
+            Some(_) => SchemaForm::of(&tool, arguments),
+            None => {
+                let draft = self.drafts.remove(&name).filter(|draft| draft.is_of(&tool));
+                draft.unwrap_or_else(|| {
+                    let mut form = SchemaForm::of(&tool, earlier);
+                    form.is_remembered = earlier.is_some();
+                    form
+                })
+            }
+        });
         context.focus = Pane::Detail;
     }
 

@@ -50,6 +50,9 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 
 fn rows(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_cursor: bool) {
     let columns = TraceColumns::of(usize::from(area.width), state);
+    if has_cursor {
+        pen.selectable(area, state.trace.list(), state.trace.counts().1);
+    }
     for ((is_chosen, item), place) in state.trace.window(area.height.into()).zip(area.rows()) {
         let (line, mark) = (row(pen.styler, item, columns), pen.mark(is_chosen && has_cursor));
         pen.put(pane::pointed(pen.styler, line, mark, place.width), place);

@@ -300,7 +300,8 @@ impl TraceView {
         pair
     }
 
-    fn list(&self) -> ListCursor {
+    /// Where the chosen line stands among those that are shown.
+    pub fn list(&self) -> ListCursor {
         let mut list = ListCursor::default();
         let at = self.found.binary_search(&self.chosen).unwrap_or_else(|at| at);
         list.choose(at, self.found.len());

@@ -409,16 +409,11 @@ fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// What is said below the tools while something is not trusted.
-pub fn notice_lines(styler: Styler, state: &AppState, width: u16) -> Vec<Line<'static>> {
-    let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
-    let line = state.trust.notice(key).map(|text| styler.line(Role::Warning, text));
-    line.map(|line| wrap(&line, usize::from(width))).unwrap_or_default()
-}
-
 /// Says below the tools what is not trusted; returns the area left above.
 pub fn notice(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
-    let lines = notice_lines(pen.styler, state, area.width);
+    let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
+    let line = state.trust.notice(key).map(|text| pen.line(Role::Warning, text));
+    let lines = line.map(|line| wrap(&line, usize::from(area.width))).unwrap_or_default();
     // The tools keep a line.
     let most = usize::from(area.height).saturating_sub(1);
     let [above, below] = bottom(area, lines.len().min(most));
