@@ -505,7 +505,7 @@ fn point_at(state: &mut AppState, from: usize, text: &str) {
 #[test]
 fn a_click_chooses_a_row_of_every_list() {
     let mut state = trace::tests::sample();
-    point_at(&mut state, 3, "tools/call search");
+    point_at(&mut state, 3, "web      #41 tools");
     assert_eq!(state.trace.chosen().unwrap().traffic.server, "web");
     assert!(state.trace.chosen().unwrap().is_request());
 
