@@ -59,7 +59,7 @@ pub fn load_beside(
 ) -> Configuration {
     let expanded = ExpandedValues::default();
     let sources = ConfigSources::read(discover::find(request, environment), environment, &expanded);
-    let ConfigSources { files, diagnostics, unreadable, searched, directories } = sources;
+    let ConfigSources { files, diagnostics, unread, unreadable, searched, directories } = sources;
     let consent = consent::decide(&files, kinds, environment, request);
     let project = files.iter().find(|file| file.candidate.layer == Layer::Project);
     let shared = LoadContext {
@@ -79,6 +79,7 @@ pub fn load_beside(
     loader.builder.configuration = Configuration {
         expanded,
         diagnostics: diagnostics.take(),
+        unread: unread.into_iter().map(|file| (file.path, file.layer)).collect(),
         unusable: unreadable,
         searched,
         directories,

@@ -23,6 +23,8 @@ use crate::model::{Diagnostic, Diagnostics, Layer};
 pub(super) struct ConfigSources {
     pub files: Vec<SourceFile>,
     pub diagnostics: Diagnostics,
+    /// Files that cannot be read or parsed.
+    pub unread: Vec<ConfigFileCandidate>,
     /// Why a file that was named cannot be read: the first one.
     pub unreadable: Option<Diagnostic>,
     pub searched: Vec<PathBuf>,
@@ -49,6 +51,7 @@ impl ConfigSources {
                         sources.unreadable.get_or_insert_with(|| diagnostic.clone());
                     }
                     sources.diagnostics.push(diagnostic);
+                    sources.unread.push(candidate);
                     continue;
                 }
             };

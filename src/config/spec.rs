@@ -67,6 +67,8 @@ pub struct Configuration {
     pub trust_record: Option<Arc<ProjectRecord>>,
     /// The files that were read, in order of precedence.
     pub files: Vec<LoadedFile>,
+    /// Those that cannot be read or parsed.
+    pub unread: Vec<(PathBuf, Layer)>,
     pub searched: Vec<PathBuf>,
     /// The `discover:` directories, whose files are all read.
     pub directories: Vec<PathBuf>,

@@ -48,19 +48,27 @@ pub struct WatchedFiles {
 }
 
 impl WatchedFiles {
-    /// The files that a configuration was read from, those that the same search would also read if
+    /// The files that a configuration was read from or should have been, those that the same search would also read if
     /// they existed, and `others`, in their current state.
     pub fn of(configuration: &Configuration, others: impl IntoIterator<Item = PathBuf>) -> Self {
-        let read = configuration.files.iter().map(|file| file.path.clone());
+        let read = configuration.files.iter().map(|file| (&file.path, file.layer));
+        let unread = configuration.unread.iter().map(|(path, layer)| (path, *layer));
+        let named: Vec<(&PathBuf, Layer)> = read.chain(unread).collect();
         // If the command line names files, only those are read; otherwise a directory may get more.
         let is_found = |layer| matches!(layer, Layer::Project | Layer::User);
-        let existing = configuration.files.iter().filter(|file| is_found(file.layer));
-        let beside = existing.filter_map(|file| file.path.parent());
-        let is_read = |path: &Path| configuration.files.iter().any(|file| file.path == path);
+        let existing = named.iter().filter(|(_, layer)| is_found(*layer));
+        let beside = existing.filter_map(|(path, _)| path.parent());
+        let is_file = |path: &Path| named.iter().any(|(file, _)| *file == path);
         let searched = configuration.searched.iter().map(PathBuf::as_path);
-        let searched = searched.filter(|path| !is_read(path)).chain(beside);
+        let searched = searched.filter(|path| !is_file(path)).chain(beside);
         let possible = searched.flat_map(discover::usual_files);
-        let files = read.chain(possible).chain(others).map(|path| (path, None)).collect();
+        let files = named
+            .iter()
+            .map(|(path, _)| (*path).clone())
+            .chain(possible)
+            .chain(others)
+            .map(|path| (path, None))
+            .collect();
         Self { files, directories: configuration.directories.clone() }.looked_at_again()
     }
 
@@ -181,6 +189,9 @@ impl CodePatterns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::discover::LoadRequest;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::load::load;
 
     #[test]
     fn files_that_are_written_appear_or_go_are_named() {
@@ -216,6 +227,27 @@ mod tests {
         let after = WatchedFiles::of(&configuration, []);
         assert_eq!(changed(&after), [""; 0]);
         assert_eq!(changed(&after.with_state_of(&before)), ["mcp.yml"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_seen_when_it_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment =
+            FixedEnvironment { cwd: dir.path().into(), ..FixedEnvironment::default() };
+        let path = dir.path().join("tools.yaml");
+        let named = LoadRequest { tools: vec![path.clone()], ..LoadRequest::default() };
+        for request in [LoadRequest::default(), named.clone()] {
+            std::fs::write(&path, "tools: [").unwrap();
+            let watched = WatchedFiles::of(&load(&request, &[], &environment), []);
+            std::fs::write(&path, "tools: []").unwrap();
+            let now = watched.looked_at_again();
+            assert_eq!(now.changed_since(&watched).collect::<Vec<_>>(), [path.as_path()]);
+        }
+        std::fs::remove_file(&path).unwrap();
+        let watched = WatchedFiles::of(&load(&named, &[], &environment), []);
+        std::fs::write(&path, "tools: []").unwrap();
+        let now = watched.looked_at_again();
+        assert_eq!(now.changed_since(&watched).collect::<Vec<_>>(), [path.as_path()]);
     }
 
     #[test]
