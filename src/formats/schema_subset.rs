@@ -50,8 +50,7 @@ impl SchemaSubset {
             Adapter { subset: self, own_names: HashMap::new(), downgrades: Vec::new() };
         let top = object_at_top(schema, &mut adapter.downgrades);
         let mut adapted = Value::Object(adapter.schema(&top, ""));
-        let root = adapted.clone();
-        adapter.remove_dangling_references(&mut adapted, &root, "");
+        adapter.remove_dangling_references(&mut adapted);
         if !jsonschema::draft202012::meta::is_valid(&adapted) {
             adapter.downgrades = vec!["its schema is invalid and is left out".to_owned()];
             adapter.own_names.clear();
@@ -183,29 +182,16 @@ impl Adapter {
 
     /// Takes out references that lead nowhere: to other documents, which no provider reads, and to
     /// what was left out.
-    fn remove_dangling_references(&mut self, schema: &mut Value, root: &Value, place: &str) {
-        match schema {
-            Value::Object(keywords) => {
-                if let Some(Value::String(to)) = keywords.get("$ref")
-                    && !leads_somewhere(to, root)
-                {
-                    self.downgrades.push(format!("the reference '{place}/$ref' is left out"));
-                    keywords.remove("$ref");
-                }
-                for (keyword, value) in keywords {
-                    if !DATA.contains(&keyword.as_str()) {
-                        let place = format!("{place}/{keyword}");
-                        self.remove_dangling_references(value, root, &place);
-                    }
-                }
+    fn remove_dangling_references(&mut self, schema: &mut Value) {
+        let root = schema.clone();
+        schema::for_each(schema, &mut String::new(), &mut |place, keywords| {
+            if let Some(Value::String(to)) = keywords.get("$ref")
+                && !leads_somewhere(to, &root)
+            {
+                self.downgrades.push(format!("the reference '{place}/$ref' is left out"));
+                keywords.remove("$ref");
             }
-            Value::Array(schemas) => {
-                for (n, inner) in schemas.iter_mut().enumerate() {
-                    self.remove_dangling_references(inner, root, &format!("{place}/{n}"));
-                }
-            }
-            _ => {}
-        }
+        });
     }
 }
 

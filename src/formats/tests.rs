@@ -183,6 +183,7 @@ fn older_drafts_and_references_at_the_top_become_what_providers_check_against() 
                 "above": { "type": "number", "minimum": 1, "exclusiveMinimum": true },
                 "bare": { "type": ["array", "null"] },
                 "far": { "$ref": "https://example.com/schema.json" },
+                "default": { "$ref": "#/definitions/None" },
             } },
             "List": { "type": "object", "properties": { "next": { "$ref": "#/definitions/List" } } },
         },
@@ -197,8 +198,10 @@ fn older_drafts_and_references_at_the_top_become_what_providers_check_against() 
     assert_eq!(properties["far"], json!({}));
     assert_eq!(subset.schema["required"], json!(["list"]));
     assert_eq!(subset.schema["$defs"]["List"]["properties"]["next"]["$ref"], "#/$defs/List");
-    let downgrade = "the reference '/properties/far/$ref' is left out".to_owned();
-    assert!(subset.downgrades.contains(&downgrade), "{:?}", subset.downgrades);
+    for name in ["far", "default"] {
+        let downgrade = format!("the reference '/properties/{name}/$ref' is left out");
+        assert!(subset.downgrades.contains(&downgrade), "{:?}", subset.downgrades);
+    }
     // Gemini takes nothing beside a reference.
     let subset = ModelFormat::Gemini.schema_subset().apply(&schema);
     assert_eq!(subset.schema["properties"]["list"], json!({ "$ref": "#/$defs/List" }));
