@@ -10,6 +10,7 @@ use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::resolve::definition::ToolKeys;
 use crate::config::resolve::servers::ServerKeys;
+use crate::config::secrets::without_passwords;
 use crate::config::spec::DriftPolicy;
 use crate::config::typed::{self, Either, Keys, names};
 use crate::model::Diagnostic;
@@ -175,7 +176,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
 pub(super) fn origin(written: &str) -> String {
     match url::Url::parse(written) {
         Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),
-        _ => written.to_owned(),
+        _ => without_passwords(written),
     }
 }
 
@@ -353,7 +354,7 @@ mod tests {
             (", dev: true, drift: block", true),
         ] {
             let text = format!("{{ command: x{keys} }}");
-            let entry = parse(&SourceText::new("f.yaml", &text), &text).unwrap().root;
+            let entry = parse(&SourceText::new("f.yaml", &text), &text).unwrap();
             let line = "does not block tools that differ from their pins".to_owned();
             let says = effects(&entry, &site).contains(&EntryEffect::Other(line));
             assert_eq!(says, expected, "{text}");
@@ -376,7 +377,7 @@ mod tests {
             ("{ name: x, openapi: y }", &with, "the kind of this tool is missing; known kinds"),
             ("{ name: x, timeout: 1 }", without, "the kind of this tool is missing; known kinds"),
         ] {
-            let entry = parse(&SourceText::new("f.yaml", text), text).unwrap().root;
+            let entry = parse(&SourceText::new("f.yaml", text), text).unwrap();
             let message = kind_of(&entry, Path::new("/"), kinds).unwrap_err().message;
             assert!(message.starts_with(expected), "{text}: {message}");
         }

@@ -11,8 +11,7 @@ use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use super::program::{self, ProgramInfo};
 use super::seal::{BoundFile, MAX_HASHED, is_system};
 use crate::config::env_file;
-use crate::config::references::has_reference;
-use crate::config::secrets::{display_value, has_password, names_secret};
+use crate::config::secrets::{display_variable, display_word};
 use crate::util::regular_file;
 use crate::util::text::{safe_line, shell_quoted};
 use crate::util::timestamp::local_date;
@@ -225,10 +224,12 @@ pub(super) fn entry_lines(
     let mut more: Vec<String> = Vec::new();
     for (effect, info) in programs {
         parts.push(starts(effect, info, site));
-        more.extend(effect.env.iter().map(|(name, value)| {
-            let is_hidden = names_secret(name) && !has_reference(value);
-            format!("{name}={}", if is_hidden { "***" } else { value })
-        }));
+        more.extend(
+            effect
+                .env
+                .iter()
+                .map(|(name, value)| format!("{name}={}", display_variable(name, value))),
+        );
         more.extend(chosen_by(info));
         if !info.files.data.is_empty() {
             more.push(format!("is given {} (not bound by content)", joined(&info.files.data)));
@@ -285,10 +286,9 @@ fn chosen_by(info: &ProgramInfo) -> Option<String> {
 /// which may be anybody's, only the names.
 fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
     let text = regular_file::text(file, env_file::MAX_BYTES).unwrap_or_default();
-    let line = |(name, value): (String, String)| match display_value(&name, &value) {
-        _ if !site.is_inside(file) => name,
-        _ if has_password(&value) => format!("{name}=***"),
-        shown => format!("{name}={shown}"),
+    let line = |(name, value): (String, String)| match site.is_inside(file) {
+        true => format!("{name}={}", display_variable(&name, &value)),
+        false => name,
     };
     env_file::parse(&text).unwrap_or_default().into_iter().map(line).collect()
 }
@@ -328,7 +328,8 @@ fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> S
     if !outside.is_empty() {
         about.push(format!("runs {} from outside the project", joined(outside)));
     }
-    let mut text = format!("starts {}", shell_quoted(&effect.argv));
+    let words: Vec<String> = effect.argv.iter().map(|word| display_word(word)).collect();
+    let mut text = format!("starts {}", shell_quoted(&words));
     if !about.is_empty() {
         text = format!("{text} ({})", about.join(", "));
     }
@@ -432,9 +433,14 @@ mod tests {
         let (base, scopes) = (Path::new("/p"), BTreeMap::new());
         let environment = FixedEnvironment::default();
         let site = EntrySite::new(base, base, &scopes, None, &environment);
-        let env = [("API_TOKEN", "hunter2"), ("OTHER_TOKEN", "${T}"), ("MODE", "fast")];
+        let env = [
+            ("API_TOKEN", "hunter2"),
+            ("OTHER_TOKEN", "${T}"),
+            ("MODE", "fast"),
+            ("DATABASE_URL", "postgres://u:hunter2@h/db"),
+        ];
         let effect = ProgramEffect {
-            argv: vec!["x".to_owned()],
+            argv: ["x", "--token=hunter2"].map(str::to_owned).to_vec(),
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             ..ProgramEffect::default()
         };
@@ -444,10 +450,11 @@ mod tests {
         let programs = [(&effect, program(None, CommandFiles::default()))];
         let lines = entry_lines(&[], &programs, &references.into(), &site);
         let expected = [
-            "starts x (not found); uses ${T} in env",
+            "starts x '--token=***' (not found); uses ${T} in env",
             "API_TOKEN=***",
             "OTHER_TOKEN=${T}",
             "MODE=fast",
+            "DATABASE_URL=postgres://u:***@h/db",
         ];
         assert_eq!(lines, expected);
     }
