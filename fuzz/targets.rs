@@ -348,11 +348,11 @@ fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for name in ["tools.yaml", "mcp.json"] {
         let Ok(read) = parse::parse(&SourceText::new(name, text), text) else { continue };
-        let json = read.root.to_json();
+        let json = read.to_json();
         let written = serde_json::to_string(&json).unwrap();
         let again = parse::parse(&SourceText::new("again.json", &written), &written);
         match again {
-            Ok(again) => assert_eq!(again.root.to_json(), json),
+            Ok(again) => assert_eq!(again.to_json(), json),
             Err(why) => panic!("{written} cannot be read again: {}", why.message),
         }
     }

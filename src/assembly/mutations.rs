@@ -74,7 +74,7 @@ fn seeds() -> &'static [Seed] {
             }
         }
         let seed = |(servers, text): (bool, String)| {
-            let tree = parse(&SourceText::new("seed", &text), &text).unwrap().root.to_json();
+            let tree = parse(&SourceText::new("seed", &text), &text).unwrap().to_json();
             Seed { servers, text, tree }
         };
         texts.into_iter().map(seed).collect()

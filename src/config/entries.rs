@@ -7,7 +7,7 @@ use super::node::{ConfigKey, ConfigNode, NodeValue};
 use super::resolve::servers::ServersFile;
 use super::resolve::settings::ToolsFile;
 use super::spec::FileRole;
-use super::typed::canonical;
+use super::typed::{self, canonical};
 use crate::model::{Diagnostic, Error, ErrorKind, SourceLocation, ToolDefinition, check_name};
 use crate::util::spelling;
 
@@ -72,31 +72,110 @@ pub fn is_bare(root: &ConfigNode) -> bool {
         && entries.iter().all(|(_, value)| describes_a_server(value))
 }
 
-/// Every entry of a file with its name, as the resolver finds them.
-pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
-    fn pairs(node: &ConfigNode) -> impl Iterator<Item = (String, SourceLocation, &ConfigNode)> {
-        let pairs = node.entries().iter();
-        pairs.map(|(key, value)| (key.text.to_string(), node.location_of(key), value))
+/// What stands at the top of a file.
+#[derive(Debug, Clone, Copy)]
+pub enum Top<'n> {
+    Entry(WrittenEntry<'n>),
+    /// A key that holds no entries, with its name; `None` if it is unknown.
+    Other(Option<&'static str>, &'n ConfigKey, &'n ConfigNode),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenEntry<'n> {
+    /// The key of its list or map; empty in a file that is a map of servers.
+    pub list: &'n str,
+    pub index: usize,
+    /// Its name, if it stands in a map.
+    key: Option<&'n ConfigKey>,
+    pub node: &'n ConfigNode,
+}
+
+impl WrittenEntry<'_> {
+    /// Its name, which may be one that no entry can have, and where it is named.
+    pub fn name(&self) -> Result<(String, SourceLocation), Diagnostic> {
+        if let Some(key) = self.key {
+            return Ok((key.text.to_string(), self.node.location_of(key)));
+        }
+        let is_client = file_key(FileRole::Servers, self.list) == Some("clients");
+        let (names, missing) = match is_client {
+            true => (&["client_id", "name"][..], "this client has no 'client_id'"),
+            false => (&NAMES[..], "this entry has no name"),
+        };
+        let (_, node) = self.node.get_any(names).ok_or_else(|| self.node.error(missing))?;
+        Ok((node.as_scalar_text()?, node.location()))
     }
-    if is_bare(root) {
-        return pairs(root).collect();
+
+    /// What it is called if it has no name.
+    pub fn place(&self) -> String {
+        format!("{}[{}]", self.list, self.index)
     }
-    let mut servers = Vec::new();
+}
+
+/// Goes through a file as the resolver does.
+pub fn top(root: &ConfigNode, role: FileRole) -> Vec<Top<'_>> {
+    fn map<'n>(list: &'n str, node: &'n ConfigNode) -> impl Iterator<Item = Top<'n>> {
+        node.entries().iter().enumerate().map(move |(index, (key, node))| {
+            Top::Entry(WrittenEntry { list, index, key: Some(key), node })
+        })
+    }
+    if role == FileRole::Servers && is_bare(root) {
+        return map("", root).collect();
+    }
+    let mut top = Vec::new();
     for (key, value) in root.entries() {
-        match (file_key(FileRole::Servers, &key.text), &value.value) {
-            (Some("mcp_servers"), NodeValue::Map(_)) => servers.extend(pairs(value)),
-            (Some("clients"), NodeValue::List(items)) => {
-                for item in items.iter() {
-                    let named = item.get_any(&["client_id", "name"]);
-                    if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
-                        servers.push((name, item.location(), item));
-                    }
-                }
+        let list = &*key.text;
+        match (file_key(role, list), &value.value) {
+            (Some("mcp_servers"), NodeValue::Map(_)) => top.extend(map(list, value)),
+            (Some("tools" | "toolkits" | "components" | "clients"), NodeValue::List(items)) => {
+                top.extend(items.iter().enumerate().map(|(index, node)| {
+                    Top::Entry(WrittenEntry { list, index, key: None, node })
+                }));
             }
-            _ => {}
+            (word, _) => top.push(Top::Other(word, key, value)),
         }
     }
-    servers
+    top
+}
+
+/// The entries of a file, without the rest of it.
+pub fn written(root: &ConfigNode, role: FileRole) -> impl Iterator<Item = WrittenEntry<'_>> {
+    top(root, role).into_iter().filter_map(|part| match part {
+        Top::Entry(entry) => Some(entry),
+        Top::Other(..) => None,
+    })
+}
+
+/// An error for every key that is there twice, except in the entries and among their names.
+pub fn repeated_keys(root: &ConfigNode, role: FileRole) -> Vec<Diagnostic> {
+    if role == FileRole::Servers && is_bare(root) {
+        return Vec::new();
+    }
+    let mut repeated = root.own_repeated_keys();
+    for part in top(root, role) {
+        if let Top::Other(_, _, value) = part {
+            repeated.extend(value.repeated_keys());
+        }
+    }
+    repeated
+}
+
+/// What is wrong with a key at the top of a file that is not known there.
+pub fn unknown_key(root: &ConfigNode, key: &ConfigKey, role: FileRole) -> Option<Diagnostic> {
+    let elsewhere = |other| file_key(other, &key.text);
+    let (names, hint) = match role {
+        FileRole::Tools => (
+            typed::names::<ToolsFile>(),
+            elsewhere(FileRole::Servers).map(|_| "servers belong in mcp.yaml (--mcp)"),
+        ),
+        FileRole::Servers => (
+            typed::names::<ServersFile>(),
+            elsewhere(FileRole::Tools)
+                .filter(|word| matches!(*word, "tools" | "toolkits" | "components"))
+                .map(|_| "tools belong in tools.yaml (--tools)"),
+        ),
+    };
+    let unknown = typed::unknown_key(root, key, names);
+    unknown.map(|diagnostic| hint.into_iter().fold(diagnostic, Diagnostic::with_hint))
 }
 
 #[derive(Debug, Clone)]

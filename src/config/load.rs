@@ -9,11 +9,10 @@ use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, NodeValue};
-use super::resolve::settings::{self, SettingsLayers, ToolsFile};
+use super::resolve::settings::{self, SettingsLayers};
 use super::resolve::{self, ConfigurationBuilder, FileContext, servers};
 use super::sources::{ConfigSources, SourceFile};
 use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
-use super::typed;
 use crate::model::{Diagnostic, Diagnostics};
 
 /// Finds, reads and resolves all configuration files. Never fails as a whole: errors are
@@ -79,8 +78,8 @@ pub fn load_beside(
     loader.builder.configuration = Configuration {
         expanded,
         diagnostics: diagnostics.take(),
-        unread: unread.into_iter().map(|file| (file.path, file.layer)).collect(),
         unusable: unreadable,
+        unread: unread.into_iter().map(|file| (file.path, file.layer)).collect(),
         searched,
         directories,
         ..Configuration::default()
@@ -127,7 +126,7 @@ impl<'a> Loader<'a> {
                     self.project_root = directory.to_path_buf();
                 }
             }
-            if let Some(node) = file.parsed.root.get("scopes") {
+            if let Some(node) = file.root.get("scopes") {
                 let file = self.context(file);
                 self.settings.scopes(node, &file);
                 self.builder.report_file(&file);
@@ -138,8 +137,8 @@ impl<'a> Loader<'a> {
     /// Reads the handles of all files before any entry names one.
     fn credentials(&mut self, files: &[SourceFile]) {
         for file in files {
-            let Some(node) = file.parsed.root.get("credentials") else { continue };
-            if entries::is_bare(&file.parsed.root) {
+            let Some(node) = file.root.get("credentials") else { continue };
+            if entries::is_bare(&file.root) {
                 continue;
             }
             let ConfigurationBuilder { configuration, literals, credentials, .. } =
@@ -160,9 +159,8 @@ impl<'a> Loader<'a> {
 
     fn file(&mut self, source: SourceFile) {
         let mut file = self.context(&source);
-        let SourceFile { candidate, parsed, is_discovered, .. } = source;
-        let (root, role) = (parsed.root, candidate.role);
-        file.duplicates = parsed.duplicates;
+        let SourceFile { candidate, root, is_discovered, .. } = source;
+        let role = candidate.role;
         self.builder.configuration.files.push(LoadedFile {
             path: candidate.path,
             role,
@@ -171,6 +169,7 @@ impl<'a> Loader<'a> {
         });
         file.defaults = root.get("defaults").cloned();
         reserved_keys(&root, &file);
+        file.diagnostics.extend(entries::repeated_keys(&root, role));
         match role {
             FileRole::Servers => {
                 if let Some(node) = &file.defaults {
@@ -187,9 +186,6 @@ impl<'a> Loader<'a> {
                 self.tools(root, &mut file);
             }
         }
-        // Not owned by any entry: keys repeated in settings and at the top level.
-        let rest = file.duplicates.drain(..).map(|duplicate| duplicate.diagnostic);
-        file.diagnostics.extend(rest);
         self.builder.report_file(&file);
     }
 
@@ -209,7 +205,6 @@ impl<'a> Loader<'a> {
             is_project: source.is_project(),
             base_dir,
             default_cwd,
-            duplicates: Vec::new(),
             schemas: None,
             defaults: None,
             scopes: Arc::new(scopes),
@@ -239,13 +234,7 @@ impl<'a> Loader<'a> {
             match file_key(FileRole::Tools, &key.text) {
                 None if settings::reserved(&key.text, file.layer).is_some() => {}
                 None => {
-                    let unknown = typed::unknown_key(&top, &key, typed::names::<ToolsFile>());
-                    file.diagnostics.extend(unknown.map(|diagnostic| {
-                        match file_key(FileRole::Servers, &key.text) {
-                            Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
-                            None => diagnostic,
-                        }
-                    }));
+                    file.diagnostics.extend(entries::unknown_key(&top, &key, FileRole::Tools));
                 }
                 Some(list @ ("tools" | "toolkits" | "components")) => {
                     resolve::list(value, list, file, &mut self.builder);

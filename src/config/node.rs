@@ -265,6 +265,36 @@ impl ConfigNode {
         walk(self, &mut String::new(), look);
     }
 
+    /// An error for every key that this mapping has already; look-ups find the first of them.
+    pub fn own_repeated_keys(&self) -> Vec<Diagnostic> {
+        let mut firsts = HashMap::new();
+        let mut repeated = Vec::new();
+        for (key, _) in self.entries() {
+            let first = *firsts.entry(&*key.text).or_insert(key.position);
+            if first != key.position {
+                let TextPosition { line, column } = first;
+                let first = format!("first defined at line {line} column {column}");
+                let message = format!("duplicate key '{}', {first}", key.text);
+                repeated.push(Diagnostic::error(message).with_location(self.location_of(key)));
+            }
+        }
+        repeated
+    }
+
+    /// The same for every mapping at or below it.
+    pub fn repeated_keys(&self) -> Vec<Diagnostic> {
+        fn walk(node: &ConfigNode, repeated: &mut Vec<Diagnostic>) {
+            repeated.extend(node.own_repeated_keys());
+            match &node.value {
+                NodeValue::List(items) => items.iter().for_each(|item| walk(item, repeated)),
+                _ => node.entries().iter().for_each(|(_, value)| walk(value, repeated)),
+            }
+        }
+        let mut repeated = Vec::new();
+        walk(self, &mut repeated);
+        repeated
+    }
+
     /// The node as plain JSON, without positions.
     pub fn to_json(&self) -> Value {
         match &self.value {

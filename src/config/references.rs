@@ -230,7 +230,7 @@ mod tests {
     fn references_are_found_wherever_they_stand() {
         let text = "roots: ['https://x/${A}']\nauth: { token_env_var: B }\nenv_keys: [C, D]\n\
                     x: { y: { z: 'a${A}b${file:f}' } }\nplain: '$${E}'\n";
-        let node = parse(&SourceText::new("f", text), text).unwrap().root;
+        let node = parse(&SourceText::new("f", text), text).unwrap();
         let references: Vec<(String, String)> =
             of(&node).into_iter().map(|(name, places)| (name, places.join(" "))).collect();
         let expected = [

@@ -246,7 +246,7 @@ mod tests {
 
     fn of(yaml: &str) -> (Option<SandboxSpec>, Vec<String>) {
         let text = format!("sandbox: {yaml}");
-        let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap().root;
+        let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap();
         let diagnostics = Diagnostics::default();
         let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), false, &diagnostics);
         let shown = |p: &Diagnostic| match &p.hint {
@@ -288,7 +288,7 @@ mod tests {
         }
         assert_eq!(level("{}"), SandboxLevel::Auto);
         let text = "sandbox: { memory: 1MiB }";
-        let node = parse(&SourceText::new("t", text), text).unwrap().root;
+        let node = parse(&SourceText::new("t", text), text).unwrap();
         let node = node.get("sandbox").unwrap();
         let promised = read(node, Path::new("/srv"), true, &Diagnostics::default()).unwrap();
         assert_eq!(promised.level, SandboxLevel::Auto, "'safety: sandboxed' is more than limits");

@@ -135,7 +135,7 @@ fn check_tool(
 
 /// The whole file that a value is from.
 fn read_again(node: &ConfigNode) -> Option<ConfigNode> {
-    parse(&node.source, node.source.as_str()).ok().map(|file| file.root)
+    parse(&node.source, node.source.as_str()).ok()
 }
 
 /// The outermost value that begins at a place.
@@ -175,7 +175,7 @@ mod tests {
     use crate::config::{LoadRequest, load};
 
     fn json(name: &str, text: &str) -> Value {
-        parse(&SourceText::new(name, text), text).unwrap().root.to_json()
+        parse(&SourceText::new(name, text), text).unwrap().to_json()
     }
 
     fn errors(schema: &Value, instance: &Value) -> Vec<String> {

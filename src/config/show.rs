@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::discover::{self, LoadRequest};
-use super::entries::file_key;
+use super::entries::{self, Top};
 use super::environment::Environment;
+use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, NodeValue};
 use super::secrets;
-use super::sources::open;
+use super::sources::{ConfigSources, open};
 use super::spec::{FileRole, Layer};
 use crate::model::SourceLocation;
 
@@ -28,12 +29,16 @@ pub struct ConfigValue {
 /// Every value of every file that `load` would read, in order of precedence. Files that cannot be
 /// read are skipped: `load` reports what is wrong with them.
 pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
-    let candidates = discover::find(request, environment).files;
+    let found = discover::find(request, environment);
+    let sources = ConfigSources::read(found, environment, &ExpandedValues::default());
     let (mut values, mut taken) = (Vec::new(), BTreeSet::new());
-    for candidate in &candidates {
-        let Ok(file) = open(candidate) else { continue };
-        let (role, layer) = (candidate.role, candidate.layer);
-        FileValues { role, layer, values: &mut values, taken: &mut taken }.list(&file.parsed.root);
+    for mut file in sources.files {
+        let (role, layer) = (file.candidate.role, file.candidate.layer);
+        // Servers that another editor's file has too are not loaded, but shadowed.
+        if let (true, Ok(whole)) = (file.candidate.is_editors(), open(&file.candidate)) {
+            file = whole;
+        }
+        FileValues { role, layer, values: &mut values, taken: &mut taken }.list(&file.root);
     }
     values
 }
@@ -48,29 +53,21 @@ struct FileValues<'a> {
 
 impl FileValues<'_> {
     fn list(&mut self, root: &ConfigNode) {
-        for (key, value) in root.entries() {
-            match (&value.value, file_key(self.role, &key.text)) {
-                (NodeValue::List(items), Some("tools" | "toolkits" | "components" | "clients")) => {
-                    for (index, item) in items.iter().enumerate() {
-                        let name =
-                            item.get_any(&["name", "tool_name", "original_tool_name", "client_id"]);
-                        let name = name.and_then(|(_, node)| node.as_scalar_text().ok());
-                        let name = name.unwrap_or_else(|| format!("[{index}]"));
-                        self.entry(&format!("{}.", key.text), &name, item);
-                    }
+        for part in entries::top(root, self.role) {
+            match part {
+                Top::Entry(entry) => {
+                    let name = entry.name().map(|(name, _)| name);
+                    let name = name.unwrap_or_else(|_| format!("[{}]", entry.index));
+                    let is_shadowed = !self.taken.insert((self.role, name.clone()));
+                    let list = if entry.list.is_empty() { "" } else { &format!("{}.", entry.list) };
+                    self.value(&format!("{list}{name}"), &name, entry.node, is_shadowed);
                 }
-                (NodeValue::Map(entries), Some("mcp_servers")) => {
-                    for (name, item) in entries.iter() {
-                        self.entry(&format!("{}.", key.text), &name.text, item);
-                    }
-                }
-                (_, None) if self.role == FileRole::Servers => self.entry("", &key.text, value),
-                (NodeValue::Map(handles), Some("credentials")) => {
-                    for (handle, credential) in handles.iter() {
+                Top::Other(Some("credentials"), _, handles) if !handles.entries().is_empty() => {
+                    for (handle, credential) in handles.entries() {
                         self.credential(&handle.text, credential);
                     }
                 }
-                _ => self.value(&key.text, &key.text, value, false),
+                Top::Other(_, key, value) => self.value(&key.text, &key.text, value, false),
             }
         }
     }
@@ -84,11 +81,6 @@ impl FileValues<'_> {
             let name = if &*key.text == "value" { "secret" } else { &key.text };
             self.value(&path, name, value, false);
         }
-    }
-
-    fn entry(&mut self, list: &str, name: &str, item: &ConfigNode) {
-        let is_shadowed = !self.taken.insert((self.role, name.to_owned()));
-        self.value(&format!("{list}{name}"), name, item, is_shadowed);
     }
 
     fn value(&mut self, path: &str, key: &str, node: &ConfigNode, is_shadowed: bool) {
@@ -159,5 +151,59 @@ a.command = "y" :1:15 true
 a.timeout = 3 :1:27 true
 "#);
         assert!(!format!("{shown:?}").contains("hunter2"));
+    }
+
+    /// The paths of the values of these files in one directory, with a mark for those that are shadowed.
+    fn paths(files: &[(&str, &str)], request: LoadRequest) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let environment =
+            FixedEnvironment { cwd: dir.path().into(), ..FixedEnvironment::default() };
+        let shown = show(&request, &environment);
+        let mark = |value: &ConfigValue| if value.is_shadowed { " shadowed" } else { "" };
+        shown.iter().map(|value| format!("{}{}", value.path, mark(value))).collect()
+    }
+
+    #[test]
+    fn the_files_of_discovered_directories_are_shown() {
+        let files = [
+            ("tools.yaml", "discover: more\ntools: [{ name: a, timeout: 1 }]"),
+            ("more/b.yaml", "tools: [{ name: b, timeout: 1 }, { name: a, timeout: 2 }]"),
+        ];
+        let shown = paths(&files, LoadRequest::default());
+        assert_eq!(
+            shown,
+            [
+                "discover",
+                "tools.a.name",
+                "tools.a.timeout",
+                "tools.b.name",
+                "tools.b.timeout",
+                "tools.a.name shadowed",
+                "tools.a.timeout shadowed"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_server_that_two_editors_have_is_shown_as_shadowed() {
+        let servers = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
+        let files = [(".mcp.json", servers), (".cursor/mcp.json", servers)];
+        let shown = paths(&files, LoadRequest::default());
+        assert_eq!(shown, ["mcpServers.a.command", "mcpServers.a.command shadowed"]);
+    }
+
+    #[test]
+    fn a_key_that_is_no_entry_shadows_none() {
+        let (one, two) = ("x-a: 1\nmcp_servers: { b: { command: x } }", "x-a: 2\nmcp_servers: {}");
+        let request = LoadRequest {
+            servers: vec!["one.yaml".into(), "two.yaml".into()],
+            ..LoadRequest::default()
+        };
+        let shown = paths(&[("one.yaml", one), ("two.yaml", two)], request);
+        assert_eq!(shown, ["x-a", "mcp_servers.b.command", "x-a"]);
     }
 }

@@ -13,7 +13,7 @@ use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, SourceText};
-use super::parse::{self, ParsedFile};
+use super::parse;
 use super::references::{AllowedReferences, is_literal};
 use super::{editors, read};
 use crate::model::{Diagnostic, Diagnostics, Layer};
@@ -74,9 +74,8 @@ impl ConfigSources {
         environment: &dyn Environment,
         expanded: &ExpandedValues,
     ) -> Vec<Directory> {
-        let node = (file.candidate.role == FileRole::Tools)
-            .then(|| file.parsed.root.get("discover"))
-            .flatten();
+        let node =
+            (file.candidate.role == FileRole::Tools).then(|| file.root.get("discover")).flatten();
         let Some(node) = node.filter(|node| !node.is_null()) else { return Vec::new() };
         let mut node = node.clone();
         let base_dir = file.base_dir(&environment.cwd());
@@ -162,7 +161,7 @@ fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
 /// Removes servers that are also in another editor's file: a project often lists the same ones for
 /// each editor used with it.
 fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
-    for (key, value) in file.parsed.root.entries_mut().into_iter().flatten() {
+    for (key, value) in file.root.entries_mut().into_iter().flatten() {
         if file_key(FileRole::Servers, &key.text) == Some("mcp_servers")
             && let Some(servers) = value.entries_mut()
         {
@@ -197,10 +196,9 @@ pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagno
         let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);
         read::read(&candidate.path, named)?
     };
-    let parsed = parse::parse(&source, &text)?;
     Ok(SourceFile {
         candidate: candidate.clone(),
-        parsed,
+        root: parse::parse(&source, &text)?,
         is_embedded: text == EMBEDDED_TOOLS || text == EMBEDDED_SERVERS,
         is_discovered: false,
     })
@@ -209,7 +207,8 @@ pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagno
 #[derive(Debug)]
 pub struct SourceFile {
     pub candidate: ConfigFileCandidate,
-    pub parsed: ParsedFile,
+    /// The outermost value; in a valid file, a mapping.
+    pub root: ConfigNode,
     /// Whether it is the embedded default, which is always trusted.
     pub is_embedded: bool,
     /// Whether it was found in a `discover:` directory.

@@ -28,13 +28,11 @@ pub fn read(
     look: Appearance,
 ) -> (ConsoleSettings, Vec<Diagnostic>) {
     let mut settings = ConsoleSettings { look, keys: Keymap::default() };
-    let parsed = match parse::parse(source, text) {
-        Ok(parsed) => parsed,
+    let root = match parse::parse(source, text) {
+        Ok(root) => root,
         Err(problem) => return (settings, vec![problem]),
     };
-    let mut problems: Vec<Diagnostic> =
-        parsed.duplicates.into_iter().map(|duplicate| duplicate.diagnostic).collect();
-    let root = parsed.root;
+    let mut problems = root.repeated_keys();
     if root.is_null() {
         return (settings, problems);
     }

@@ -168,10 +168,10 @@ fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         return Ok(vec![AnswerRule::of(answer, "--answers")]);
     }
     let rules = read_file(given, true).and_then(|(source, text)| {
-        let parsed = parse(&source, &text)?;
-        match parsed.duplicates.into_iter().next() {
-            Some(duplicate) => Err(duplicate.diagnostic),
-            None => parse_file(&parsed.root),
+        let root = parse(&source, &text)?;
+        match root.repeated_keys().into_iter().next() {
+            Some(repeated) => Err(repeated),
+            None => parse_file(&root),
         }
     });
     rules.map_err(|problem| {

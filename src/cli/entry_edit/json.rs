@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::place;
 use crate::config::node::{ConfigNode, NodeValue, TextPosition};
+use crate::config::parse::block_comment_length;
 use crate::util::json::quoted_end;
 
 pub(super) fn edited(
@@ -195,7 +196,7 @@ fn blank_start(line: &str) -> &str {
 
 fn comment_length(text: &str) -> Option<usize> {
     if text.starts_with("/*") {
-        return text.find("*/").map(|end| end + 2);
+        return block_comment_length(text);
     }
     Some(text.find('\n').unwrap_or(text.len()))
 }

@@ -26,10 +26,7 @@ pub fn edited(
 ) -> Result<String, Error> {
     let before = editors::parse_file(path, text).map_err(mcp_file::error)?;
     let expected = with_entry(before, keys, name, entry);
-    let tree = || {
-        let parsed = parse::parse(&SourceText::new(path, text), text);
-        parsed.map(|file| file.root).map_err(mcp_file::error)
-    };
+    let tree = || parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error);
     let new = match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => Some(toml::edited(text, keys[0], name, entry)),
         _ if parse::is_json(path, text) => json::edited(text, &tree()?, keys, name, entry),
@@ -95,7 +92,7 @@ fn with_list(
     change: impl FnOnce(&mut Vec<Value>),
     hint: String,
 ) -> Result<String, Error> {
-    let root = parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error)?.root;
+    let root = parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error)?;
     let tree = |value: Value| {
         let mut tree = value.as_object().cloned().unwrap_or_default();
         let key = keys.iter().find(|key| tree.contains_key(**key)).unwrap_or(&keys[0]);
@@ -119,7 +116,7 @@ fn yaml_edited(
     let is_there = servers.is_some_and(|servers| servers.get(name).is_some());
     let rest = if is_there { yaml::removed(text, root, keys, name)? } else { text.to_owned() };
     let Some(entry) = entry else { return Some(rest) };
-    let root = parse::parse(&SourceText::new("x.yaml", &rest), &rest).ok()?.root;
+    let root = parse::parse(&SourceText::new("x.yaml", &rest), &rest).ok()?;
     yaml::inserted(&rest, &root, keys, &yaml_output::document(&json!({ name: entry })))
 }
 
@@ -209,6 +206,13 @@ mod tests {
             "\u{feff}{\"a\":1}",
             &format!("\u{feff}{{\"mcpServers\":{{{entry}}},\"a\":1}}"),
         );
+    }
+
+    #[test]
+    fn a_comment_does_not_end_where_it_begins() {
+        let old = "{ /*/ x, \"b\" */ \"mcpServers\": { \"a\": {} /*/ , */ } }";
+        let left = edited(Path::new("a.json"), old, &["mcpServers"], "a", None).unwrap();
+        assert_eq!(left, "{ /*/ x, \"b\" */ \"mcpServers\": {  /*/ , */ } }");
     }
 
     #[test]

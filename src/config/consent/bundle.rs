@@ -149,7 +149,7 @@ mod tests {
     use crate::config::parse::parse;
 
     fn digest(text: &str) -> String {
-        digest_of(&parse(&SourceText::new("f", text), text).unwrap().root)
+        digest_of(&parse(&SourceText::new("f", text), text).unwrap())
     }
 
     #[test]

@@ -411,7 +411,7 @@ mod tests {
             ("description: x", &["description"], false),
             ("'${X}'", &["description"], false),
         ] {
-            let entry = parse(&SourceText::new("f", text), text).unwrap().root;
+            let entry = parse(&SourceText::new("f", text), text).unwrap();
             assert_eq!(Expander::has_references_in(&entry, more), expected, "{text} {more:?}");
         }
     }

@@ -9,18 +9,19 @@ use super::seal::{BoundFile, EntryFiles, Hashing};
 use super::written_credentials::WrittenCredentials;
 use super::{program, trust_request};
 use crate::config::discover::FileRole;
+use crate::config::entries::{self, Top};
 use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
 use crate::config::resolve::schemas::file_part;
 use crate::config::sources::SourceFile;
-use crate::config::{entries, parse, read};
-use crate::model::{Diagnostic, SourceLocation, safe_name};
+use crate::config::{parse, read};
+use crate::model::{Diagnostic, SourceLocation, check_name, safe_name};
 
 pub(super) type EntryKey = (FileRole, String);
 
-#[derive(Debug, Clone)]
-pub(super) struct WrittenEntry<'n> {
+#[derive(Debug)]
+pub(super) struct NamedEntry<'n> {
     pub role: FileRole,
     pub name: String,
     pub location: SourceLocation,
@@ -28,31 +29,19 @@ pub(super) struct WrittenEntry<'n> {
     pub is_component: bool,
 }
 
-pub(super) fn entries(root: &ConfigNode, role: FileRole) -> Vec<WrittenEntry<'_>> {
-    if role == FileRole::Servers {
-        let servers = entries::servers_as_written(root).into_iter();
-        return servers
-            .map(|(name, location, node)| {
-                let name = safe_name(&name);
-                WrittenEntry { role, name, location, node, is_component: true }
-            })
-            .collect();
-    }
-    let mut entries = Vec::new();
-    for (key, list) in root.entries() {
-        let word = entries::file_key(role, &key.text);
-        let NodeValue::List(items) = &list.value else { continue };
-        if !matches!(word, Some("tools" | "toolkits" | "components")) {
-            continue;
-        }
-        for node in items.iter() {
-            let Ok(name) = entries::name(node) else { continue };
-            let is_component = entries::may_be_component(node, &key.text);
-            let location = node.location();
-            entries.push(WrittenEntry { role, name, location, node, is_component });
-        }
-    }
-    entries
+/// The entries of a file that have a name.
+fn entries(root: &ConfigNode, role: FileRole) -> impl Iterator<Item = NamedEntry<'_>> {
+    entries::written(root, role).filter_map(move |entry| {
+        let (written, location) = entry.name().ok()?;
+        let (name, is_component) = match role {
+            FileRole::Servers => (safe_name(&written), true),
+            FileRole::Tools => {
+                check_name(&written).ok()?;
+                (written, entries::may_be_component(entry.node, entry.list))
+            }
+        };
+        Some(NamedEntry { role, name, location, node: entry.node, is_component })
+    })
 }
 
 #[derive(Debug)]
@@ -96,7 +85,7 @@ pub(super) fn survey(
     let mut described: Vec<DescribedEntry> = Vec::new();
     let mut named = EntryFiles::default();
     for file in files {
-        let tree = &file.parsed.root;
+        let tree = &file.root;
         let path = &file.candidate.path;
         let name = relative(path, &root);
         let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -190,23 +179,22 @@ fn for_each_entry<'f>(
     files: &[&'f SourceFile],
     root: &Path,
     environment: &dyn Environment,
-    mut look: impl FnMut(&str, WrittenEntry<'f>, &EntrySite<'_>),
+    mut look: impl FnMut(&str, NamedEntry<'f>, &EntrySite<'_>),
 ) {
     let (cwd, scopes) = (environment.cwd(), written_scopes(files, root));
     for file in files {
         let (name, base_dir) = (relative(&file.candidate.path, root), file.base_dir(&cwd));
-        let tree = &file.parsed.root;
+        let tree = &file.root;
         let site = EntrySite::new(&base_dir, root, &scopes, tree.get("defaults"), environment);
-        let mut entries = entries(tree, file.candidate.role);
-        entries.retain(|entry| !entries::is_off(entry.node));
-        for entry in entries {
+        let entries = entries(tree, file.candidate.role);
+        for entry in entries.filter(|entry| !entries::is_off(entry.node)) {
             look(&name, entry, &site);
         }
     }
 }
 
 fn effects(
-    entry: &WrittenEntry<'_>,
+    entry: &NamedEntry<'_>,
     kinds: &[KindDescriptor],
     site: &EntrySite<'_>,
 ) -> Vec<EntryEffect> {
@@ -221,7 +209,7 @@ fn effects(
 }
 
 fn describe(
-    entry: &WrittenEntry<'_>,
+    entry: &NamedEntry<'_>,
     file: &str,
     effects: &[EntryEffect],
     site: &EntrySite<'_>,
@@ -309,13 +297,10 @@ fn is_tool_part(rest: &str) -> bool {
 }
 
 fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
-    let is_entry_list = |word| {
-        matches!(word, Some("tools" | "toolkits" | "components" | "mcp_servers" | "clients"))
-    };
     let mut lines = Vec::new();
-    for (key, value) in tree.entries() {
-        let word = entries::file_key(role, &key.text);
-        if is_entry_list(word) || (word.is_none() && role == FileRole::Servers) {
+    for part in entries::top(tree, role) {
+        let Top::Other(word, key, value) = part else { continue };
+        if word.is_none() && role == FileRole::Servers {
             continue;
         }
         for (reference, places) in references::of(value) {
@@ -363,7 +348,7 @@ fn documents(tree: &ConfigNode, base_dir: &Path, root: &Path) -> Vec<PathBuf> {
             && let Ok((source, text)) = read::read(path, false)
             && let Ok(document) = parse::parse(&source, &text)
         {
-            add(&mut paths, &document.root);
+            add(&mut paths, &document);
         }
     }
     paths
@@ -373,9 +358,7 @@ fn documents(tree: &ConfigNode, base_dir: &Path, root: &Path) -> Vec<PathBuf> {
 fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String> {
     let mut scopes = BTreeMap::new();
     for file in files {
-        for (key, value) in
-            file.parsed.root.get("scopes").map(ConfigNode::entries).unwrap_or_default()
-        {
+        for (key, value) in file.root.get("scopes").map(ConfigNode::entries).unwrap_or_default() {
             if let Some(text) = value.text() {
                 scopes.entry(key.text.to_string()).or_insert_with(|| text.to_owned());
             }
@@ -428,8 +411,8 @@ impl UserEntryNames {
     pub fn of<'f>(files: impl Iterator<Item = &'f SourceFile>) -> Self {
         let mut names = Vec::new();
         for file in files {
-            for entry in entries(&file.parsed.root, file.candidate.role) {
-                let WrittenEntry { name, role, is_component, location, .. } = entry;
+            for entry in entries(&file.root, file.candidate.role) {
+                let NamedEntry { name, role, is_component, location, .. } = entry;
                 names.push(UserEntryName { name, role, is_component, location });
             }
         }
@@ -438,11 +421,7 @@ impl UserEntryNames {
 
     /// Which of them an entry of a project would replace: its name, the name of one of the tools of
     /// either, or a server whose tools it lists as its own.
-    pub fn taken_by(
-        &self,
-        entry: &WrittenEntry<'_>,
-        effects: &[EntryEffect],
-    ) -> Vec<&UserEntryName> {
+    pub fn taken_by(&self, entry: &NamedEntry<'_>, effects: &[EntryEffect]) -> Vec<&UserEntryName> {
         let renamed = effects.iter().find_map(|effect| match effect {
             EntryEffect::Renames(server) => Some(server.as_str()),
             _ => None,
@@ -467,6 +446,8 @@ impl UserEntryNames {
 mod tests {
     use super::*;
     use crate::config::consent::KindClaim;
+    use crate::config::consent::bundle::Difference;
+    use crate::config::consent::decision::ProjectRecord;
     use crate::config::discover::ConfigFileCandidate;
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
@@ -493,10 +474,10 @@ mod tests {
     fn file(dir: &Path, role: FileRole, text: &str) -> SourceFile {
         let name = if role == FileRole::Tools { "tools.yaml" } else { "mcp.yaml" };
         let path = dir.join(name);
-        let parsed = parse::parse(&SourceText::new(path.clone(), text), text).unwrap();
+        let root = parse::parse(&SourceText::new(path.clone(), text), text).unwrap();
         let layer = Layer::Project;
         let candidate = ConfigFileCandidate { path, role, layer, inline_text: None };
-        SourceFile { candidate, parsed, is_embedded: false, is_discovered: false }
+        SourceFile { candidate, root, is_embedded: false, is_discovered: false }
     }
 
     fn tools(text: &str) -> SourceFile {
@@ -538,6 +519,25 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_that_changes_is_a_change_although_it_is_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = |secret: &str| {
+            let text = format!(
+                "s: {{ command: x, args: [--token={secret}], env: {{ A_KEY: {secret} }} }}"
+            );
+            let file = file(dir.path(), FileRole::Servers, &text);
+            let (environment, own) = (FixedEnvironment::default(), UserEntryNames::default());
+            survey(&[&file], &[], &environment, &own, &WrittenCredentials::default()).bundle
+        };
+        let (before, after) = (bundle("hunter2"), bundle("hunter3"));
+        assert!(!serde_json::to_string(&before).unwrap().contains("hunter2"), "{before:?}");
+        assert_eq!(before.entries[0].lines, after.entries[0].lines);
+        assert_ne!(before.entries[0].digest, after.entries[0].digest);
+        let record = ProjectRecord { bundle: before, ..ProjectRecord::default() };
+        assert_eq!(after.differences(&record), [Difference::File("mcp.yaml".to_owned())]);
+    }
+
+    #[test]
     fn code_is_listed_of_the_tools_that_are_on() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["on.py", "off.py", "server.py"] {
@@ -576,7 +576,7 @@ mod tests {
             (FileRole::Servers, "mcp_servers: { s: { url: 'http://${X}' } }", None),
             (FileRole::Servers, "defaults: { a: '${X}' }", Some("uses ${X} in defaults.a")),
         ] {
-            let tree = file(Path::new("/p"), role, text).parsed.root;
+            let tree = file(Path::new("/p"), role, text).root;
             let lines = settings(&tree, role, "f").map(|record| record.lines.join("; "));
             assert_eq!(lines.as_deref(), expected, "{text}");
         }
@@ -610,7 +610,7 @@ mod tests {
         ];
         let own = UserEntryNames::of(own.iter());
         let project = tools("tools: [{ name: mine }]");
-        let entries = entries(&project.parsed.root, FileRole::Tools);
+        let entries: Vec<_> = entries(&project.root, FileRole::Tools).collect();
         let renames = [EntryEffect::Renames("git".to_owned())];
         let taken = own.taken_by(&entries[0], &renames);
         let taken: Vec<_> = taken.iter().map(|own| (own.role, own.name.as_str())).collect();

@@ -31,7 +31,7 @@ impl WrittenCredentials {
     pub fn of(files: &[SourceFile]) -> Self {
         let mut credentials = Self::default();
         for file in files {
-            let handles = file.parsed.root.get("credentials").map(ConfigNode::entries);
+            let handles = file.root.get("credentials").map(ConfigNode::entries);
             let map =
                 if file.is_project() { &mut credentials.project } else { &mut credentials.own };
             for (key, node) in handles.unwrap_or_default() {
@@ -91,7 +91,7 @@ mod tests {
                 layer,
                 inline_text: None,
             },
-            parsed: parse(&SourceText::new("f", text), text).unwrap(),
+            root: parse(&SourceText::new("f", text), text).unwrap(),
             is_embedded: false,
             is_discovered: false,
         };
@@ -100,7 +100,7 @@ mod tests {
             file(Layer::Project, "credentials: { both: { type: oauth, token: '${T}' } }"),
         ]);
         let used_by = |text: &str| {
-            let entry = parse(&SourceText::new("f", text), text).unwrap().root;
+            let entry = parse(&SourceText::new("f", text), text).unwrap();
             let (lines, own) = credentials.used_by(&entry);
             let own: Vec<(String, bool)> =
                 own.into_iter().map(|(handle, digest)| (handle, digest.is_empty())).collect();

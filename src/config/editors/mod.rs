@@ -9,9 +9,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Value as TomlValue};
 
+use super::discover::FileRole;
 use super::environment::Environment;
 use super::node::SourceText;
-use super::{parse, read};
+use super::{entries, parse, read};
 use crate::model::{Diagnostic, SourceLocation};
 pub use entry::ImportedServer;
 
@@ -211,7 +212,7 @@ pub fn parse_file(path: &Path, text: &str) -> Result<Value, Diagnostic> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return parse_toml(&source, text);
     }
-    Ok(parse::parse(&source, text)?.root.to_json())
+    Ok(parse::parse(&source, text)?.to_json())
 }
 
 /// Whether an editor's entry starts `toolhost serve`.
@@ -221,8 +222,9 @@ pub fn is_toolhost(entry: &Value) -> bool {
 
 /// Whether a file of servers contains an entry with this name.
 pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
-    let root = parse::parse(&SourceText::new(path, text), text)?.root;
-    Ok(super::entries::servers_as_written(&root).iter().any(|(existing, _, _)| existing == name))
+    let root = parse::parse(&SourceText::new(path, text), text)?;
+    let mut servers = entries::written(&root, FileRole::Servers);
+    Ok(servers.any(|server| server.name().is_ok_and(|(existing, _)| existing == name)))
 }
 
 /// The file as JSON; dates become texts.

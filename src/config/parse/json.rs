@@ -5,26 +5,31 @@
 
 use std::sync::Arc;
 
-use super::{ParsedFile, TreeBuilder};
+use super::TreeBuilder;
 use crate::config::node::{ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
 /// Parses one JSON value with comments and trailing commas; an empty text is `null`.
-pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ConfigNode, Diagnostic> {
     let start = TextPosition { line: 1, column: 1 };
     let mut reader =
         JsonParser { text, offset: 0, builder: TreeBuilder::new(source), position: start };
     reader.skip_blank()?;
     if reader.peek().is_none() {
-        let root = reader.builder.node(NodeValue::Null, reader.position);
-        return Ok(ParsedFile { root, duplicates: Vec::new() });
+        return Ok(reader.builder.node(NodeValue::Null, reader.position));
     }
     let root = reader.value(0)?;
     reader.skip_blank()?;
     if reader.peek().is_some() {
         return Err(reader.diagnostic("text after the end of the JSON value"));
     }
-    Ok(ParsedFile { root, duplicates: reader.builder.duplicates })
+    Ok(root)
+}
+
+/// How long the `/* … */` is that `text` begins with; `None` if it does not end.
+pub fn block_comment_length(text: &str) -> Option<usize> {
+    const MARK: usize = 2;
+    text.get(MARK..)?.find("*/").map(|end| MARK + end + MARK)
 }
 
 struct JsonParser<'a> {
@@ -70,10 +75,10 @@ impl<'a> JsonParser<'a> {
             } else if rest.starts_with("//") {
                 self.advance(rest.find('\n').unwrap_or(rest.len()));
             } else if rest.starts_with("/*") {
-                let Some(end) = rest.find("*/") else {
+                let Some(length) = block_comment_length(rest) else {
                     return Err(self.diagnostic("unterminated comment"));
                 };
-                self.advance(end + 2);
+                self.advance(length);
             } else {
                 return Ok(());
             }
@@ -113,7 +118,6 @@ impl<'a> JsonParser<'a> {
             entries.push((key, value));
             Ok(())
         })?;
-        self.builder.find_duplicates(&entries);
         Ok(NodeValue::map(entries))
     }
 

@@ -8,6 +8,8 @@
 mod json;
 mod yaml;
 
+pub use json::block_comment_length;
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,24 +22,9 @@ pub const MAX_DEPTH: usize = 64;
 /// Maximum number of values in one file, with aliases counted once per use.
 pub const MAX_NODES: usize = 400_000;
 
-#[derive(Debug)]
-pub struct ParsedFile {
-    /// The outermost value; in a valid file, a mapping.
-    pub root: ConfigNode,
-    /// Duplicate keys of mappings. Both pairs are in the tree, and look-ups find the first one;
-    /// the pass that resolves the mapping takes it out of service.
-    pub duplicates: Vec<DuplicateKey>,
-}
-
-#[derive(Debug, Clone)]
-pub struct DuplicateKey {
-    pub position: TextPosition,
-    pub diagnostic: Diagnostic,
-}
-
 /// Parses a file's text. With a `.json` or `.jsonc` name or a leading `{` it is JSON (with comments
 /// and trailing commas), anything else is YAML.
-pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
+pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ConfigNode, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if is_json(&source.path, text) { json::parse(source, text) } else { yaml::parse(source, text) }
 }
@@ -51,14 +38,13 @@ pub fn is_json(path: &Path, text: &str) -> bool {
 struct TreeBuilder {
     source: Arc<SourceText>,
     nodes: usize,
-    duplicates: Vec<DuplicateKey>,
     /// The texts of keys, which are the same few in thousands of entries.
     keys: HashSet<Arc<str>>,
 }
 
 impl TreeBuilder {
     fn new(source: &Arc<SourceText>) -> Self {
-        Self { source: Arc::clone(source), nodes: 0, duplicates: Vec::new(), keys: HashSet::new() }
+        Self { source: Arc::clone(source), nodes: 0, keys: HashSet::new() }
     }
 
     fn node(&self, value: NodeValue, position: TextPosition) -> ConfigNode {
@@ -98,21 +84,6 @@ impl TreeBuilder {
     fn fail<T>(&self, position: TextPosition, message: impl Into<String>) -> Result<T, Diagnostic> {
         Err(self.diagnostic(position, message))
     }
-
-    fn find_duplicates(&mut self, entries: &[(ConfigKey, ConfigNode)]) {
-        let mut keys: Vec<&ConfigKey> = entries.iter().map(|(key, _)| key).collect();
-        keys.sort_by(|a, b| a.text.cmp(&b.text));
-        for same in keys.chunk_by(|a, b| a.text == b.text) {
-            let TextPosition { line, column } = same[0].position;
-            for key in &same[1..] {
-                let first = format!("first defined at line {line} column {column}");
-                let message = format!("duplicate key '{}', {first}", key.text);
-                let diagnostic = self.diagnostic(key.position, message);
-                self.duplicates.push(DuplicateKey { position: key.position, diagnostic });
-            }
-        }
-        self.duplicates.sort_by_key(|key| (key.position.line, key.position.column));
-    }
 }
 
 #[cfg(test)]
@@ -121,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    fn tree(name: &str, text: &str) -> Result<ParsedFile, Diagnostic> {
+    fn tree(name: &str, text: &str) -> Result<ConfigNode, Diagnostic> {
         parse(&SourceText::new(name, text), text)
     }
 
@@ -134,7 +105,7 @@ mod tests {
     #[test]
     fn keys_and_values_know_their_places() {
         let text = "tools:\n  - name: añb\n    args: [1, \"two\"]\n";
-        let root = tree("t.yaml", text).unwrap().root;
+        let root = tree("t.yaml", text).unwrap();
         let entry = &root.get("tools").unwrap().as_list().unwrap()[0];
         let at = |p: TextPosition| (p.line, p.column);
         assert_eq!(at(entry.position), (2, 5));
@@ -149,8 +120,8 @@ mod tests {
     fn the_same_tree_comes_from_both_notations() {
         let yaml = "a: [1, 2.5, true, null, x]\nb: { c: \"d\\u00e9\" }\n";
         let json = "// top\n{\"a\": [1, 2.5, true, null, \"x\",], /* mid */ \"b\": {\"c\": \"d\\u00e9\"},}\n";
-        let left = tree("t.yaml", yaml).unwrap().root.to_json();
-        assert_eq!(left, tree("t.jsonc", json).unwrap().root.to_json());
+        let left = tree("t.yaml", yaml).unwrap().to_json();
+        assert_eq!(left, tree("t.jsonc", json).unwrap().to_json());
     }
 
     #[test]
@@ -160,7 +131,6 @@ mod tests {
             "a: yes\nb: on\nc: 0755\nd: 1_000\ne: 12:30:00\nf: 1.0\ng: 18446744073709551616\nh: ~\ni:\n",
         )
         .unwrap()
-        .root
         .to_json();
         insta::assert_snapshot!(root, @r#"{"a":"yes","b":"on","c":"0755","d":"1_000","e":"12:30:00","f":1.0,"g":18446744073709551616,"h":null,"i":null}"#);
     }
@@ -171,8 +141,7 @@ mod tests {
             "t.yaml",
             "base: &b { x: 1, y: 2 }\none: { <<: *b, y: 3 }\ntwo:\n  <<: [*b, { z: 4 }]\n",
         )
-        .unwrap()
-        .root;
+        .unwrap();
         assert_eq!(root.get("one").unwrap().to_json(), serde_json::json!({"y": 3, "x": 1}));
         assert_eq!(root.get("two").unwrap().to_json(), serde_json::json!({"x": 1, "y": 2, "z": 4}));
     }
@@ -180,10 +149,44 @@ mod tests {
     #[test]
     fn duplicate_keys_are_found_in_both_notations() {
         for (name, text) in [("t.yaml", "a: 1\nb: 2\na: 3\n"), ("t.json", "{\"a\":1,\n\"a\":2}")] {
-            let parsed = tree(name, text).unwrap();
-            assert_eq!(parsed.duplicates.len(), 1, "{name}");
-            assert!(parsed.duplicates[0].diagnostic.message.contains("first defined at line 1"));
+            let repeated = tree(name, text).unwrap().repeated_keys();
+            assert_eq!(repeated.len(), 1, "{name}");
+            assert!(repeated[0].message.contains("first defined at line 1"));
         }
+    }
+
+    #[test]
+    fn a_key_that_a_merged_mapping_has_twice_is_found() {
+        let repeated = tree("t.yaml", "a: { <<: { x: 1, x: 2 }, y: 3 }").unwrap().repeated_keys();
+        assert_eq!(repeated.len(), 1);
+    }
+
+    #[test]
+    fn a_block_comment_does_not_end_where_it_begins() {
+        for text in ["{/*/ x */}", "{/**/}", "{/***/}"] {
+            assert!(tree("t.json", text).is_ok(), "{text}");
+        }
+        assert_eq!(message("t.json", "{/*/"), "1:2: unterminated comment");
+    }
+
+    /// Runs this in less time than it takes with work for each pair of what it holds.
+    fn is_linear(work: impl FnOnce()) {
+        let begun = std::time::Instant::now();
+        work();
+        assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn what_repeats_thousands_of_times_is_read_in_linear_time() {
+        let merged: String = (0..19_000).map(|i| format!("  m{i}: 1\n")).collect();
+        let own: String = (0..150_000).map(|i| format!("  k{i}: 1\n")).collect();
+        let merging = format!("base: &b\n{merged}all:\n  <<: *b\n{own}");
+        let repeating = "- {a: 1, a: 1}\n".repeat(60_000);
+        is_linear(|| {
+            let root = tree("t.yaml", &merging).unwrap();
+            assert_eq!(root.get("all").unwrap().entries().len(), 169_000);
+            assert_eq!(tree("t.yaml", &repeating).unwrap().repeated_keys().len(), 60_000);
+        });
     }
 
     #[test]
@@ -239,7 +242,7 @@ mod tests {
         fn json_text_means_the_same_as_serde_json_says(key in any::<String>(), text in any::<String>(), number in any::<i64>()) {
             let value = serde_json::json!({ key: [text, number, null, true, {"x": number}] });
             let shown = serde_json::to_string_pretty(&value).unwrap();
-            prop_assert_eq!(tree("t.json", &shown).unwrap().root.to_json(), value);
+            prop_assert_eq!(tree("t.json", &shown).unwrap().to_json(), value);
         }
     }
 }

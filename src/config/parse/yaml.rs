@@ -4,14 +4,14 @@
 //! words.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Number;
 use serde_yaml::granit_parser as events;
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, Tag};
 
-use super::{MAX_DEPTH, ParsedFile, TreeBuilder};
+use super::{MAX_DEPTH, TreeBuilder};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
@@ -20,7 +20,7 @@ const MAX_ALIASES: usize = 1_000;
 const MAX_COPIED: usize = 20_000;
 
 /// Parses one YAML document; a second one in the file is an error.
-pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ConfigNode, Diagnostic> {
     let mut options = events::Options::default();
     options.set_emit_comments(false);
     // The composer's own limit applies first; these only bound what the scanner stores.
@@ -33,8 +33,7 @@ pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, 
         aliases: 0,
         copied: 0,
     };
-    let root = composer.document()?;
-    Ok(ParsedFile { root, duplicates: composer.builder.duplicates })
+    composer.document()
 }
 
 struct Composer<'a> {
@@ -184,9 +183,11 @@ impl<'a> Composer<'a> {
                 entries.push((self.builder.key(&text, key_at), value));
             }
         };
-        self.builder.find_duplicates(&entries);
-        for value in &merged {
-            self.merge(&mut entries, value)?;
+        if !merged.is_empty() {
+            let mut keys = entries.iter().map(|(key, _)| Arc::clone(&key.text)).collect();
+            for value in &merged {
+                self.merge(&mut entries, &mut keys, value)?;
+            }
         }
         Ok(self.builder.node(NodeValue::map(entries), at))
     }
@@ -195,18 +196,20 @@ impl<'a> Composer<'a> {
     fn merge(
         &self,
         entries: &mut Vec<(ConfigKey, ConfigNode)>,
+        keys: &mut HashSet<Arc<str>>,
         value: &ConfigNode,
     ) -> Result<(), Diagnostic> {
         match &value.value {
             NodeValue::Map(more) => {
-                for (key, value) in more.iter() {
-                    if !entries.iter().any(|(k, _)| k.text == key.text) {
-                        entries.push((key.clone(), value.clone()));
-                    }
-                }
+                // One that it has twice itself is added twice, and found as such.
+                let new = more.iter().filter(|(key, _)| !keys.contains(&key.text));
+                entries.extend(new.cloned());
+                keys.extend(more.iter().map(|(key, _)| Arc::clone(&key.text)));
                 Ok(())
             }
-            NodeValue::List(items) => items.iter().try_for_each(|item| self.merge(entries, item)),
+            NodeValue::List(items) => {
+                items.iter().try_for_each(|item| self.merge(entries, keys, item))
+            }
             _ => self.builder.fail(value.position, "only a mapping can be merged with <<"),
         }
     }

@@ -13,7 +13,6 @@ use super::credentials::{CredentialTable, CredentialTarget, EntryCredentials};
 use super::entries::{self, URL_KEYS};
 use super::load::LoadContext;
 use super::node::{ConfigNode, NodeValue};
-use super::parse::DuplicateKey;
 use super::references::{is_name, is_setting};
 use super::secrets::LiteralSecrets;
 use super::spec::{
@@ -45,7 +44,6 @@ pub(super) struct FileContext<'a> {
     pub default_cwd: PathBuf,
     /// Whether it belongs to a project, whose entries cannot replace the user's without consent.
     pub is_project: bool,
-    pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, which its entries refer to by name.
     pub schemas: Option<ConfigNode>,
     pub defaults: Option<ConfigNode>,
@@ -82,10 +80,9 @@ impl ConfigurationBuilder {
     }
 
     /// From here on, what is wrong is the entry's, and so are the duplicate keys in it.
-    fn begin_entry(&mut self, entry: &ConfigNode, file: &mut FileContext<'_>) {
+    fn begin_entry(&mut self, entry: &ConfigNode, file: &FileContext<'_>) {
         self.report_file(file);
-        let own = file.duplicates.extract_if(.., |duplicate| contains_duplicate(entry, duplicate));
-        file.diagnostics.extend(own.map(|duplicate| duplicate.diagnostic));
+        file.diagnostics.extend(entry.repeated_keys());
     }
 
     /// Reports what is wrong with an entry. Returns it if that puts it out of service.
@@ -221,16 +218,6 @@ impl NameTable {
                 Err(diagnostic.with_location(location))
             }
         }
-    }
-}
-
-fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
-    match &node.value {
-        NodeValue::Map(entries) => entries
-            .iter()
-            .any(|(k, v)| k.position == duplicate.position || contains_duplicate(v, duplicate)),
-        NodeValue::List(items) => items.iter().any(|item| contains_duplicate(item, duplicate)),
-        _ => false,
     }
 }
 

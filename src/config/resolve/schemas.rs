@@ -179,7 +179,7 @@ impl SchemaFiles<'_> {
         }
         let unreadable = |why: Diagnostic| failed(&why.message);
         let (source, text) = read::read(&whole, false).map_err(unreadable)?;
-        let mut document = parse::parse(&source, &text).map_err(unreadable)?.root.to_json();
+        let mut document = parse::parse(&source, &text).map_err(unreadable)?.to_json();
         schema::localize(&mut document);
         // It would change what references mean where the file is put in.
         if let Value::Object(keywords) = &mut document {
@@ -310,7 +310,7 @@ mod tests {
     fn reported(schema: &str) -> Vec<String> {
         let source = SourceText::new("tools.yaml", schema);
         let diagnostics = Diagnostics::default();
-        report(&parse::parse(&source, schema).unwrap().root, &diagnostics);
+        report(&parse::parse(&source, schema).unwrap(), &diagnostics);
         let place = |at: &Diagnostic| {
             let at = at.location.as_ref().unwrap();
             format!("{}:{}", at.line, at.column)

@@ -13,8 +13,8 @@ use super::endpoint::{self, EntryContext, TlsKeys};
 use super::settings::DefaultsKeys;
 use super::{ConfigurationBuilder, FileContext};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
-use crate::config::entries::{self, file_key};
-use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::entries::{self, Top, WrittenEntry};
+use crate::config::node::ConfigNode;
 use crate::config::permissions::{self, PermissionKeys};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
 use crate::config::spec::{DriftPolicy, Endpoint, FileRole, ProtocolChoice, ServerSpec, Transport};
@@ -235,72 +235,35 @@ pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configu
     if root.is_null() {
         return;
     }
-    if entries::is_bare(root) {
-        return entries(root, file, builder);
-    }
     if root.as_map().is_err() {
         file.diagnostics.push(root.expected("a mapping with 'mcp_servers'"));
     }
-    for (key, value) in root.entries() {
-        match file_key(FileRole::Servers, &key.text) {
-            Some("mcp_servers") if !value.is_null() => entries(value, file, builder),
-            Some("clients") => clients(value, file, builder),
-            Some(_) => {}
-            None => {
-                let unknown = typed::unknown_key(root, key, typed::names::<ServersFile>());
-                let is_list = |word| matches!(word, "tools" | "toolkits" | "components");
-                let of_tools = file_key(FileRole::Tools, &key.text).is_some_and(is_list);
-                let hint = of_tools.then_some("tools belong in tools.yaml (--tools)");
-                let hinted = |diagnostic| hint.into_iter().fold(diagnostic, Diagnostic::with_hint);
-                file.diagnostics.extend(unknown.map(hinted));
+    for part in entries::top(root, FileRole::Servers) {
+        match part {
+            Top::Entry(entry) => server(entry, file, builder),
+            Top::Other(Some("mcp_servers"), _, value) if !value.is_null() => {
+                file.diagnostics.push(value.expected("a mapping of servers by name"));
+            }
+            Top::Other(Some("clients"), _, value) => {
+                file.diagnostics.push(value.expected("a list of clients"));
+            }
+            Top::Other(Some(_), ..) => {}
+            Top::Other(None, key, _) => {
+                file.diagnostics.extend(entries::unknown_key(root, key, FileRole::Servers));
             }
         }
     }
 }
 
-fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
-    if node.as_map().is_err() {
-        file.diagnostics.push(node.expected("a mapping of servers by name"));
-    }
-    for (key, value) in node.entries() {
-        // A duplicate name is reported as such, not as a duplicate key.
-        file.duplicates.retain(|duplicate| duplicate.position != key.position);
-        server(&key.text, value.location_of(key), value, file, builder);
-    }
-}
-
-/// The documents' own form: a list in which each server carries its `client_id`.
-fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
-    let NodeValue::List(items) = &node.value else {
-        file.diagnostics.push(node.expected("a list of clients"));
+fn server(entry: WrittenEntry<'_>, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
+    let role = FileRole::Servers;
+    builder.begin_entry(entry.node, file);
+    let Some((written, location)) = file.diagnostics.ok(entry.name()) else {
+        builder.report_entry(&entry.place(), role, file);
         return;
     };
-    for (index, item) in items.iter().enumerate() {
-        let named = match item.get_any(&["client_id", "name"]) {
-            Some((_, node)) => node.as_scalar_text().map(|name| (name, node.location())),
-            None => Err(item.error("this client has no 'client_id'")),
-        };
-        match named {
-            Ok((name, location)) => server(&name, location, item, file, builder),
-            Err(diagnostic) => {
-                builder.report_file(file);
-                file.diagnostics.push(diagnostic);
-                builder.report_entry(&format!("clients[{index}]"), FileRole::Servers, file);
-            }
-        }
-    }
-}
-
-fn server(
-    written: &str,
-    location: SourceLocation,
-    entry: &ConfigNode,
-    file: &mut FileContext<'_>,
-    builder: &mut ConfigurationBuilder,
-) {
-    let role = FileRole::Servers;
-    builder.begin_entry(entry, file);
-    let name = &safe_name(written);
+    let entry = entry.node;
+    let name = &safe_name(&written);
     if let Err(error) = crate::model::check_name(name) {
         file.diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
         builder.report_entry(name, role, file);
@@ -318,7 +281,7 @@ fn server(
         builder.add_switched_off(name, role, location, named_tools(name, entry));
         return;
     }
-    if name != written {
+    if *name != written {
         let message = format!("the server '{written}' is called '{name}' here");
         let diagnostic = Diagnostic::warning(message)
             .with_hint("names of tools have letters, digits, '_', '.' and '-'");

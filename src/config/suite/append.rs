@@ -80,9 +80,9 @@ pub fn append(path: &Path, tests: &[NewTest]) -> Result<(), Error> {
 fn existing(path: &Path) -> Result<(String, usize), Error> {
     let (source, mut text) = read::read(path, false)
         .map_err(|problem| Error::of_diagnostic(ErrorKind::Config, problem))?;
-    let parsed = parse(&source, &text)
+    let root = parse(&source, &text)
         .map_err(|problem| Error::of_diagnostic(ErrorKind::Config, problem))?;
-    let last = parsed.root.entries().last().filter(|(key, _)| &*key.text == "tests");
+    let last = root.entries().last().filter(|(key, _)| &*key.text == "tests");
     let items = last.and_then(|(_, tests)| match &tests.value {
         NodeValue::List(items) => Some(items),
         _ => None,

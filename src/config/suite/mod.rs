@@ -138,10 +138,10 @@ impl Suite {
     }
 
     fn parse(source: &Arc<SourceText>, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let parsed = parse(source, text).map_err(|problem| vec![problem])?;
+        let root = parse(source, text).map_err(|problem| vec![problem])?;
         let problems = Diagnostics::default();
-        problems.extend(parsed.duplicates.into_iter().map(|duplicate| duplicate.diagnostic));
-        let keys: Option<SuiteKeys> = typed::read(&parsed.root, &problems);
+        problems.extend(root.repeated_keys());
+        let keys: Option<SuiteKeys> = typed::read(&root, &problems);
         let mut names = BTreeSet::new();
         let mut cases = |keys: Option<Vec<Located<TestKeys>>>| {
             let cases = keys.into_iter().flatten();
@@ -157,7 +157,7 @@ impl Suite {
             Some(suite) if problems.is_empty() && suite.tests.is_empty() => {
                 let nothing = Diagnostic::error("the file has no tests")
                     .with_hint("write a list under 'tests', or save calls of the history")
-                    .with_location(parsed.root.location());
+                    .with_location(root.location());
                 Err(vec![nothing])
             }
             _ => Err(problems.take()),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn read_text(text: &str) -> (Option<Outer>, Vec<String>) {
-        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap();
         let diagnostics = Diagnostics::default();
         let value = read(&root, &diagnostics);
         let line = |d: &Diagnostic| {

@@ -231,7 +231,7 @@ mod tests {
     use crate::config::parse::parse;
 
     fn checked(text: &str) -> Result<(), String> {
-        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap();
         check(&typed::read(&root, &Diagnostics::default()).unwrap())
             .map_err(|diagnostic| diagnostic.hint.unwrap_or_default())
     }

@@ -243,7 +243,7 @@ mod tests {
     use crate::config::parse::parse;
 
     fn retry(text: &str) -> (RetryPolicy, Vec<String>) {
-        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap();
         let diagnostics = Diagnostics::default();
         let keys = typed::read::<RetryKeys>(&root, &diagnostics);
         let retry = RetryPolicy::read(keys.as_ref(), &diagnostics);

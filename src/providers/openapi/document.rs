@@ -71,7 +71,7 @@ impl OpenApiDocument {
         // A large document is JSON; what is wrong with it is found by the slower parser.
         let root = match serde_json::from_str(&text) {
             Ok(root) => root,
-            Err(_) => parse::parse(&SourceText::new(&path, &text), &text)?.root.to_json(),
+            Err(_) => parse::parse(&SourceText::new(&path, &text), &text)?.to_json(),
         };
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
         if !version.starts_with("3.") {

@@ -162,7 +162,7 @@ mod tests {
     use crate::model::{Origin, ToolName, ToolSource};
 
     fn filled(entry: &str, attributes: &Value) -> ToolDefinition {
-        let entry = parse(&SourceText::new("t.yaml", entry), entry).unwrap().root;
+        let entry = parse(&SourceText::new("t.yaml", entry), entry).unwrap();
         let name = ToolName::plain("t");
         let mut definition =
             ToolDefinition::new(name, ToolSource::Internal, "python", Origin::Program);

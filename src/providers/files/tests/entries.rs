@@ -203,7 +203,7 @@ fn only_reading_below_the_project_needs_no_consent() {
         with(text, |inside| std::os::unix::fs::symlink("/usr", inside.join("link")).unwrap());
     let base_dir = harness.dir.path().canonicalize().unwrap();
     let source = crate::config::node::SourceText::new("tools.yaml", text);
-    let root = crate::config::parse::parse(&source, text).unwrap().root;
+    let root = crate::config::parse::parse(&source, text).unwrap();
     let environment = FixedEnvironment::default();
     let scopes = BTreeMap::from([("OUT".to_owned(), "/usr".to_owned())]);
     let components = root.get("components").map(ConfigNode::as_list).unwrap().unwrap();

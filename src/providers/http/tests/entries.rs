@@ -149,7 +149,7 @@ fn a_person_is_told_who_is_contacted() {
     use crate::config::node::{ConfigNode, SourceText};
     use crate::config::parse::parse;
     let node =
-        |text: &str| -> ConfigNode { parse(&SourceText::new("t.yaml", text), text).unwrap().root };
+        |text: &str| -> ConfigNode { parse(&SourceText::new("t.yaml", text), text).unwrap() };
     let contacted = |entry: &str, defaults: &str| {
         let (entry, defaults) = (node(entry), node(defaults));
         let (base, scopes) = (std::path::Path::new("/srv"), std::collections::BTreeMap::new());
