@@ -97,9 +97,10 @@ impl WrittenEntry<'_> {
             return Ok((key.text.to_string(), self.node.location_of(key)));
         }
         let is_client = file_key(FileRole::Servers, self.list) == Some("clients");
-        let (names, missing) = match is_client {
-            true => (&["client_id", "name"][..], "this client has no 'client_id'"),
-            false => (&NAMES[..], "this entry has no name"),
+        let (names, missing) = if is_client {
+            (&["client_id", "name"][..], "this client has no 'client_id'")
+        } else {
+            (&NAMES[..], "this entry has no name")
         };
         let (_, node) = self.node.get_any(names).ok_or_else(|| self.node.error(missing))?;
         Ok((node.as_scalar_text()?, node.location()))

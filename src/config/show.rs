@@ -154,7 +154,7 @@ a.timeout = 3 :1:27 true
     }
 
     /// The paths of the values of these files in one directory, with a mark for those that are shadowed.
-    fn paths(files: &[(&str, &str)], request: LoadRequest) -> Vec<String> {
+    fn paths(files: &[(&str, &str)], request: &LoadRequest) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
@@ -162,7 +162,7 @@ a.timeout = 3 :1:27 true
         }
         let environment =
             FixedEnvironment { cwd: dir.path().into(), ..FixedEnvironment::default() };
-        let shown = show(&request, &environment);
+        let shown = show(request, &environment);
         let mark = |value: &ConfigValue| if value.is_shadowed { " shadowed" } else { "" };
         shown.iter().map(|value| format!("{}{}", value.path, mark(value))).collect()
     }
@@ -173,7 +173,7 @@ a.timeout = 3 :1:27 true
             ("tools.yaml", "discover: more\ntools: [{ name: a, timeout: 1 }]"),
             ("more/b.yaml", "tools: [{ name: b, timeout: 1 }, { name: a, timeout: 2 }]"),
         ];
-        let shown = paths(&files, LoadRequest::default());
+        let shown = paths(&files, &LoadRequest::default());
         assert_eq!(
             shown,
             [
@@ -192,7 +192,7 @@ a.timeout = 3 :1:27 true
     fn a_server_that_two_editors_have_is_shown_as_shadowed() {
         let servers = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
         let files = [(".mcp.json", servers), (".cursor/mcp.json", servers)];
-        let shown = paths(&files, LoadRequest::default());
+        let shown = paths(&files, &LoadRequest::default());
         assert_eq!(shown, ["mcpServers.a.command", "mcpServers.a.command shadowed"]);
     }
 
@@ -203,7 +203,7 @@ a.timeout = 3 :1:27 true
             servers: vec!["one.yaml".into(), "two.yaml".into()],
             ..LoadRequest::default()
         };
-        let shown = paths(&[("one.yaml", one), ("two.yaml", two)], request);
+        let shown = paths(&[("one.yaml", one), ("two.yaml", two)], &request);
         assert_eq!(shown, ["x-a", "mcp_servers.b.command", "x-a"]);
     }
 }

@@ -286,9 +286,9 @@ fn chosen_by(info: &ProgramInfo) -> Option<String> {
 /// which may be anybody's, only the names.
 fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
     let text = regular_file::text(file, env_file::MAX_BYTES).unwrap_or_default();
-    let line = |(name, value): (String, String)| match site.is_inside(file) {
-        true => format!("{name}={}", display_variable(&name, &value)),
-        false => name,
+    let is_inside = site.is_inside(file);
+    let line = |(name, value): (String, String)| {
+        if is_inside { format!("{name}={}", display_variable(&name, &value)) } else { name }
     };
     env_file::parse(&text).unwrap_or_default().into_iter().map(line).collect()
 }
