@@ -54,6 +54,8 @@ pub fn names_secret(key: &str) -> bool {
     ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"]
         .iter()
         .any(|word| key == *word || key.ends_with(&format!("_{word}")))
+        // It tells requests apart, and opens nothing.
+        && !key.ends_with("IDEMPOTENCY_KEY")
         || matches!(key.as_str(), "AUTHORIZATION" | "COOKIE" | "PROXY_AUTHORIZATION")
 }
 
@@ -269,7 +271,7 @@ mod tests {
         ] {
             assert!(names_secret(name), "{name}");
         }
-        for name in ["monkey", "tokens", "keyboard", "X-Team", "HOME", "cookies_path"] {
+        for name in ["monkey", "tokens", "X-Team", "HOME", "cookies_path", "Idempotency-Key"] {
             assert!(!names_secret(name), "{name}");
         }
     }

@@ -188,9 +188,8 @@ impl ToolHost {
     /// Unknown and ambiguous names (with suggestions), tools that the profile hides, and failures
     /// during the search.
     pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
-        if let Some(answer) =
-            self.ask_link(HostQuery::Find { name: name.to_owned(), scope: scope.clone() }).await?
-        {
+        let query = HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
+        if let Ok(Some(answer)) = self.ask_link(query).await {
             return answer;
         }
         let view = self.view(scope.profile.as_deref())?;

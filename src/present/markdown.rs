@@ -95,7 +95,7 @@ impl Layout {
             self.page.blank_line();
         }
         match tag {
-            Tag::Heading { .. } => self.roles.push(Role::Title),
+            Tag::Heading { .. } | Tag::Strong => self.roles.push(Role::Title),
             Tag::BlockQuote(_) => {
                 self.end_line();
                 self.margins.push((None, "│ "));
@@ -126,7 +126,6 @@ impl Layout {
                 self.margins.push((Some(mark), "  "));
             }
             Tag::Emphasis => self.roles.push(Role::Example),
-            Tag::Strong => self.roles.push(Role::Title),
             Tag::Strikethrough => self.roles.push(Role::Dim),
             Tag::Link { link_type, dest_url, .. } => {
                 let shows_address = matches!(link_type, LinkType::Autolink | LinkType::Email);

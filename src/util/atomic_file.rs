@@ -84,7 +84,7 @@ pub fn remove_abandoned(directory: &Path, beginning: &OsStr, now: SystemTime) ->
             age.is_some_and(|age| age > MAX_DRAFT_AGE)
         };
         if is_draft && is_old() {
-            std::fs::remove_file(entry.path())?;
+            let _stays = std::fs::remove_file(entry.path());
         }
     }
     Ok(())

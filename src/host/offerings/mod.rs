@@ -71,7 +71,7 @@ impl ToolHost {
     /// # Errors
     /// A usage error for an unknown profile.
     pub async fn prompts(&self, scope: &LookupScope) -> Result<Offerings<Prompt>, Error> {
-        if let Some(all) = self.ask_link(HostQuery::Prompts(scope.clone())).await? {
+        if let Ok(Some(all)) = self.ask_link(HostQuery::Prompts(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -84,7 +84,7 @@ impl ToolHost {
     /// # Errors
     /// A usage error for an unknown profile.
     pub async fn resources(&self, scope: &LookupScope) -> Result<Offerings<Resource>, Error> {
-        if let Some(all) = self.ask_link(HostQuery::Resources(scope.clone())).await? {
+        if let Ok(Some(all)) = self.ask_link(HostQuery::Resources(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -100,7 +100,7 @@ impl ToolHost {
         &self,
         scope: &LookupScope,
     ) -> Result<Offerings<ResourceTemplate>, Error> {
-        if let Some(all) = self.ask_link(HostQuery::Templates(scope.clone())).await? {
+        if let Ok(Some(all)) = self.ask_link(HostQuery::Templates(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;

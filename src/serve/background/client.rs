@@ -320,8 +320,8 @@ fn unknown_outcome(reason: String) -> LinkError {
     LinkError::Lost(
         Error::unreachable(reason)
             .with_phase(ErrorPhase::Call)
-            .with_detail("the call was sent; whether it was executed is not known")
-            .with_hint("see 'toolhost audit'; --fresh calls without the host"),
+            .with_detail("the request was sent; whether it was executed is not known")
+            .with_hint("see 'toolhost audit'; --fresh does it without the host"),
     )
 }
 

@@ -31,7 +31,7 @@ use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::host::request::CallRequest;
 use crate::model::JsonObject;
 use crate::serve::background::held_sessions::{ConnectionSessions, HeldSessions};
-use crate::serve::background::protocol;
+use crate::serve::background::{protocol, service};
 use crate::serve::is_modern;
 use crate::util::lock::lock;
 
@@ -401,6 +401,9 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if let Some(background) = &self.server.settings.background {
+            if self.gone.is_cancelled() {
+                return Err(service::ending());
+            }
             let cancelled = context.ct.clone();
             let answer = background.answer(&request, context, self.sessions.as_ref());
             let answer = Box::pin(cancelled.run_until_cancelled(answer));

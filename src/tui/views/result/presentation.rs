@@ -204,13 +204,11 @@ impl PresentationRequest {
             (ResultFormat::Best, Some(result)) if activity.is_empty() => table_of_all(result),
             _ => None,
         };
-        match table {
-            Some(table) => ResultBody::Table(table),
-            None => {
-                let lays_out = format != ResultFormat::Text;
-                text(&self.outcome, *activity, pictures, lays_out).into()
-            }
+        if let Some(table) = table {
+            return ResultBody::Table(table);
         }
+        let lays_out = format != ResultFormat::Text;
+        text(&self.outcome, *activity, pictures, lays_out).into()
     }
 }
 

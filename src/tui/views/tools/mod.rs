@@ -318,18 +318,13 @@ impl ToolsView {
         self.leave_form();
         let name = tool.name.full();
         let earlier = context.calls.arguments_of(&name);
-        self.form = Some(match arguments {
-            // What was typed before waits.
-            Some(_) => SchemaForm::of(&tool, arguments),
-            None => {
-                let draft = self.drafts.remove(&name).filter(|draft| draft.is_of(&tool));
-                draft.unwrap_or_else(|| {
-                    let mut form = SchemaForm::of(&tool, earlier);
-                    form.is_remembered = earlier.is_some();
-                    form
-                })
-            }
-        });
+        // What was typed before waits while other arguments are filled in.
+        let draft = if arguments.is_none() { self.drafts.remove(&name) } else { None };
+        self.form = Some(draft.filter(|draft| draft.is_of(&tool)).unwrap_or_else(|| {
+            let mut form = SchemaForm::of(&tool, arguments.or(earlier));
+            form.is_remembered = arguments.is_none() && earlier.is_some();
+            form
+        }));
         context.focus = Pane::Detail;
     }
 
