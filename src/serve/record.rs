@@ -23,6 +23,7 @@ use crate::mcp::message::{
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
+use crate::util::json;
 use crate::util::lock::lock;
 use crate::util::process::{Process, ShutdownTimeouts, show_exit};
 use crate::util::text;
@@ -35,6 +36,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 const ANSWER_QUEUE: usize = 64;
 /// Of how many tools it is remembered which arguments are headers too.
 const MAX_TOOLS: usize = 1_000;
+/// The longest schema that is remembered, in bytes.
+const LONGEST_SCHEMA: u64 = 32 * 1024;
 /// The steps of the server's end. Its input was closed before.
 const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     eof: Duration::from_millis(500),
@@ -290,7 +293,8 @@ impl PassingMessages {
             let Some(result) = outcome.as_ref().ok().and_then(|raw| raw.parse().ok()) else {
                 continue;
             };
-            if let Some(version) = result["protocolVersion"].as_str() {
+            let version = result["protocolVersion"].as_str();
+            if let Some(version) = version.filter(|_| method == "initialize") {
                 self.wire.set_agreement(Era::Legacy, version);
             }
             for tool in result["tools"].as_array().into_iter().flatten() {
@@ -303,7 +307,8 @@ impl PassingMessages {
         let (Some(name), schema) = (tool["name"].as_str(), &tool["inputSchema"]) else { return };
         let mut schemas = lock(&self.schemas);
         schemas.remove(name);
-        if schemas.len() < MAX_TOOLS && headers::are_wanted(schema) {
+        let has_room = schemas.len() < MAX_TOOLS && !json::is_longer_than(schema, LONGEST_SCHEMA);
+        if has_room && headers::are_wanted(schema) {
             schemas.insert(name.to_owned(), schema.clone());
         }
     }

@@ -10,7 +10,6 @@ use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::resolve::definition::ToolKeys;
 use crate::config::resolve::servers::ServerKeys;
-use crate::config::secrets::without_passwords;
 use crate::config::spec::DriftPolicy;
 use crate::config::typed::{self, Either, Keys, names};
 use crate::model::Diagnostic;
@@ -176,7 +175,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
 pub(super) fn origin(written: &str) -> String {
     match url::Url::parse(written) {
         Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),
-        _ => without_passwords(written),
+        _ => written.to_owned(),
     }
 }
 

@@ -11,7 +11,8 @@ use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use super::program::{self, ProgramInfo};
 use super::seal::{BoundFile, MAX_HASHED, is_system};
 use crate::config::env_file;
-use crate::config::secrets::{display_variable, display_word};
+use crate::config::references::has_reference;
+use crate::config::secrets::{display_value, has_password, names_secret};
 use crate::util::regular_file;
 use crate::util::text::{safe_line, shell_quoted};
 use crate::util::timestamp::local_date;
@@ -224,12 +225,10 @@ pub(super) fn entry_lines(
     let mut more: Vec<String> = Vec::new();
     for (effect, info) in programs {
         parts.push(starts(effect, info, site));
-        more.extend(
-            effect
-                .env
-                .iter()
-                .map(|(name, value)| format!("{name}={}", display_variable(name, value))),
-        );
+        more.extend(effect.env.iter().map(|(name, value)| {
+            let is_hidden = names_secret(name) && !has_reference(value);
+            format!("{name}={}", if is_hidden { "***" } else { value })
+        }));
         more.extend(chosen_by(info));
         if !info.files.data.is_empty() {
             more.push(format!("is given {} (not bound by content)", joined(&info.files.data)));
@@ -287,8 +286,10 @@ fn chosen_by(info: &ProgramInfo) -> Option<String> {
 fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
     let text = regular_file::text(file, env_file::MAX_BYTES).unwrap_or_default();
     let is_inside = site.is_inside(file);
-    let line = |(name, value): (String, String)| {
-        if is_inside { format!("{name}={}", display_variable(&name, &value)) } else { name }
+    let line = |(name, value): (String, String)| match display_value(&name, &value) {
+        _ if !is_inside => name,
+        _ if has_password(&value) => format!("{name}=***"),
+        shown => format!("{name}={shown}"),
     };
     env_file::parse(&text).unwrap_or_default().into_iter().map(line).collect()
 }
@@ -328,8 +329,7 @@ fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> S
     if !outside.is_empty() {
         about.push(format!("runs {} from outside the project", joined(outside)));
     }
-    let words: Vec<String> = effect.argv.iter().map(|word| display_word(word)).collect();
-    let mut text = format!("starts {}", shell_quoted(&words));
+    let mut text = format!("starts {}", shell_quoted(&effect.argv));
     if !about.is_empty() {
         text = format!("{text} ({})", about.join(", "));
     }
@@ -433,14 +433,9 @@ mod tests {
         let (base, scopes) = (Path::new("/p"), BTreeMap::new());
         let environment = FixedEnvironment::default();
         let site = EntrySite::new(base, base, &scopes, None, &environment);
-        let env = [
-            ("API_TOKEN", "hunter2"),
-            ("OTHER_TOKEN", "${T}"),
-            ("MODE", "fast"),
-            ("DATABASE_URL", "postgres://u:hunter2@h/db"),
-        ];
+        let env = [("API_TOKEN", "hunter2"), ("OTHER_TOKEN", "${T}"), ("MODE", "fast")];
         let effect = ProgramEffect {
-            argv: ["x", "--token=hunter2"].map(str::to_owned).to_vec(),
+            argv: vec!["x".to_owned()],
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             ..ProgramEffect::default()
         };
@@ -450,11 +445,10 @@ mod tests {
         let programs = [(&effect, program(None, CommandFiles::default()))];
         let lines = entry_lines(&[], &programs, &references.into(), &site);
         let expected = [
-            "starts x '--token=***' (not found); uses ${T} in env",
+            "starts x (not found); uses ${T} in env",
             "API_TOKEN=***",
             "OTHER_TOKEN=${T}",
             "MODE=fast",
-            "DATABASE_URL=postgres://u:***@h/db",
         ];
         assert_eq!(lines, expected);
     }

@@ -129,7 +129,7 @@ impl AppState {
         let Some((pane, _)) = self.context.pane_at(x, y) else { return };
         let steps = draw::lists(self).into_iter().find_map(|list| list.steps_to((x, y).into()));
         self.context.focus = pane;
-        if let Some(steps) = steps {
+        if let Some(steps) = steps.filter(|steps| *steps != 0) {
             let (view, context) = self.active_view();
             view.scroll(pane, steps, context);
         }
