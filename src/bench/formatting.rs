@@ -8,7 +8,7 @@ use crate::util::units::{float, show_count, show_duration};
 /// Calls per second, with about three significant digits.
 pub fn per_second(rate: f64) -> String {
     let decimals = match rate {
-        ..0.1 => 4,
+        ..0.01 => 4,
         ..10.0 => 2,
         ..100.0 => 1,
         _ => 0,

@@ -141,7 +141,11 @@ impl Layout {
                 self.line.push(Role::Dim, "image ");
                 self.roles.push(Role::Hint);
             }
-            Tag::TableHead | Tag::TableRow => self.rows.push(Vec::new()),
+            Tag::TableHead => {
+                self.rows.push(Vec::new());
+                self.roles.push(Role::Title);
+            }
+            Tag::TableRow => self.rows.push(Vec::new()),
             _ => {}
         }
     }
@@ -153,7 +157,7 @@ impl Layout {
                 self.end_line();
             }
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_line(),
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::TableHead => {
                 self.roles.pop();
             }
             TagEnd::Link | TagEnd::Image => {

@@ -1,8 +1,8 @@
 //! Semantic styles and their colours.
 
 use ratatui::style::Color::{
-    self, Black, Blue, Cyan, Green, LightCyan, LightGreen, LightMagenta, LightRed, LightYellow,
-    Magenta, Red, Reset, White, Yellow,
+    self, Black, Blue, Cyan, Green, LightBlue, LightCyan, LightGreen, LightMagenta, LightRed,
+    LightYellow, Magenta, Red, Reset, White, Yellow,
 };
 use ratatui::style::{Modifier, Style};
 use ratatui::symbols::border;
@@ -144,7 +144,7 @@ const OK: Ink = ink(([158, 206, 106], Green), ([22, 101, 52], Green), LightGreen
 const AMBER: Ink = ink(([240, 185, 100], Yellow), ([146, 64, 14], Magenta), LightYellow);
 const RED: Ink = ink(([255, 123, 138], Red), ([185, 28, 28], Red), LightRed);
 const VIOLET: Ink = ink(([199, 160, 255], Magenta), ([109, 40, 217], Magenta), LightMagenta);
-const BLUE: Ink = ink(([130, 170, 255], Blue), ([29, 78, 216], Blue), LightCyan);
+const BLUE: Ink = ink(([130, 170, 255], LightBlue), ([29, 78, 216], Blue), LightCyan);
 const TEAL: Ink = ink(([125, 207, 220], Cyan), ([14, 100, 125], Cyan), LightCyan);
 const ORANGE: Ink = ink(([255, 170, 110], Yellow), ([154, 52, 18], Magenta), LightYellow);
 const PINK: Ink = ink(([245, 150, 200], LightMagenta), ([157, 23, 77], Magenta), LightMagenta);

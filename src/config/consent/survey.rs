@@ -522,9 +522,7 @@ mod tests {
     fn a_secret_that_changes_is_a_change_although_it_is_not_shown() {
         let dir = tempfile::tempdir().unwrap();
         let bundle = |secret: &str| {
-            let text = format!(
-                "s: {{ command: x, args: [--token={secret}], env: {{ A_KEY: {secret} }} }}"
-            );
+            let text = format!("s: {{ command: x, env: {{ A_KEY: {secret} }} }}");
             let file = file(dir.path(), FileRole::Servers, &text);
             let (environment, own) = (FixedEnvironment::default(), UserEntryNames::default());
             survey(&[&file], &[], &environment, &own, &WrittenCredentials::default()).bundle

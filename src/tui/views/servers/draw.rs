@@ -81,7 +81,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     pen.put(pen.titles(&layout), head);
     let styler = pen.styler;
     pen.filtered(rows, &servers.list, |at| {
-        row(styler, state, &servers.rows[at], &between, &layout)
+        row(styler, state, &servers.rows[at], &between, (&layout, width.saturating_sub(2)))
     });
 }
 
@@ -90,7 +90,7 @@ fn row(
     state: &AppState,
     server: &ServerStatus,
     between: &[(TableColumn, usize, ServerCell)],
-    layout: &TableLayout,
+    (layout, width): (&TableLayout, usize),
 ) -> Line<'static> {
     let (dot, meaning) = dot(server);
     let word = format!("{dot} {}", server.state.as_str());
@@ -101,7 +101,8 @@ fn row(
     if let Some(error) = state.servers.error(server) {
         let text = format!("  {}: {}", error.kind().as_str(), messages::in_one_line(error));
         let mut row = styler.row(layout, cells);
-        row.push_span(styler.span(Role::Error, text));
+        let room = width.saturating_sub(row.width());
+        row.push_span(styler.span(Role::Error, styler.cell(&text, room)));
         return row;
     }
     cells.extend(between.iter().map(|(.., cell)| cell(state, server).into()));
