@@ -1,6 +1,7 @@
 //! Every loaded value with its source: the data of `toolhost config show`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::discover::{self, LoadRequest};
 use super::entries::{self, Top};
@@ -30,7 +31,8 @@ pub struct ConfigValue {
 /// read are skipped: `load` reports what is wrong with them.
 pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
     let found = discover::find(request, environment);
-    let sources = ConfigSources::read(found, environment, &ExpandedValues::default());
+    let expanded = ExpandedValues::default();
+    let sources = ConfigSources::read(found, environment, &expanded);
     let (mut values, mut taken) = (Vec::new(), BTreeSet::new());
     for mut file in sources.files {
         let (role, layer) = (file.candidate.role, file.candidate.layer);
@@ -39,6 +41,13 @@ pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigV
             file = whole;
         }
         FileValues { role, layer, values: &mut values, taken: &mut taken }.list(&file.root);
+    }
+    for value in &mut values {
+        // A directory that is discovered may be named by a variable.
+        let file = value.location.file.to_string_lossy();
+        if expanded.occur_in(&file) {
+            value.location.file = Arc::new(expanded.unexpanded(&file).into());
+        }
     }
     values
 }
@@ -104,7 +113,7 @@ impl FileValues<'_> {
                 };
                 let mut location = node.location();
                 // The line may contain a secret next to this value.
-                location.text = std::sync::Arc::from("");
+                location.text = Arc::from("");
                 self.values.push(ConfigValue {
                     path: path.to_owned(),
                     value,

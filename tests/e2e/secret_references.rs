@@ -243,6 +243,7 @@ fn letters(seed: usize) -> String {
 
 /// A text without the counts of histograms, which are base64: in that, letters stand in any order.
 fn without_histograms(text: &str) -> String {
+    let text = text.replace("\"data\": ", "\"data\":");
     let mut parts = text.split("\"data\":\"");
     let mut words = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -262,41 +262,49 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     let running = state.context.calls.running().filter(|call| call.tool == tool).count()
         + state.others.running().filter(|call| call.tool == tool).count();
     let now = calls.by_second(state.context.now);
-    let mut lines = vec![counts(pen.styler, calls, running)];
+    let width = usize::from(area.width);
+    let mut lines = vec![counts(pen.styler, calls, running, width)];
     if calls.counts.calls() >= ENOUGH {
-        lines.push(rate(pen.styler, &now, usize::from(area.width)));
+        lines.push(rate(pen.styler, &now, width));
     }
     let [above, below] = top(area, lines.len());
     pen.put(Text::from(lines), above);
     below
 }
 
-fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
+/// How often it was called and how long that took, as much as fits.
+fn counts(styler: Styler, calls: &LiveToolCalls, running: usize, width: usize) -> Line<'static> {
     let counts = &calls.counts;
     let (failed, durations) = (counts.failed(), &counts.durations);
-    let mut spans = vec![styler.plain(format!("calls {}", show_count(counts.calls())))];
+    let mut parts = vec![vec![styler.plain(format!("calls {}", show_count(counts.calls())))]];
     let role = if failed > 0 { Role::Error } else { Role::Dim };
-    spans.push(styler.span(role, format!("  errors {}", show_count(failed))));
+    parts.push(vec![styler.span(role, format!("  errors {}", show_count(failed)))]);
     if counts.cancelled > 0 {
         let text = format!("  cancelled {}", show_count(counts.cancelled));
-        spans.push(styler.dim(text));
+        parts.push(vec![styler.dim(text)]);
     }
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
         if let Some(time) = durations.quantile(share) {
             let is_sure = durations.is_reliable_at(share);
             let (role, mark) = if is_sure { (Role::Plain, "") } else { (Role::Dim, "?") };
-            spans.push(styler.dim(format!("  {name} ")));
-            spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));
+            let time = format!("{}{mark}", show_duration(time));
+            parts.push(vec![styler.dim(format!("  {name} ")), styler.span(role, time)]);
         }
     }
     if running > 0 {
-        spans.push(styler.span(Role::Success, format!("  running {running}")));
+        parts.push(vec![styler.span(Role::Success, format!("  running {running}"))]);
     }
     for (client, count) in &calls.clients {
-        spans.push(styler.span(Role::Name, format!("  [{client}] ")));
-        spans.push(styler.plain(show_count(*count)));
+        let name = styler.span(Role::Name, format!("  [{client}] "));
+        parts.push(vec![name, styler.plain(show_count(*count))]);
     }
-    Line::from(spans)
+    let mut line = Line::default();
+    for part in parts.into_iter().map(Line::from) {
+        if line.width() + part.width() <= width {
+            line.extend(part);
+        }
+    }
+    line
 }
 
 fn rate(styler: Styler, seconds: &[u64], width: usize) -> Line<'static> {
