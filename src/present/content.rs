@@ -17,7 +17,7 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
         return page;
     }
     for block in &result.content {
-        page.append(self::block(block, "use --save", false));
+        page.append(self::block(block, "use --save", TextLook::AsSent));
         if verbose && let Some(line) = annotations(block) {
             page.push(line);
         }
@@ -43,12 +43,20 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
     page
 }
 
-/// One content block; `save` says how to get what is not text. Markdown is laid out or shown as it came.
-pub fn block(block: &Value, save: &str, lays_out: bool) -> Page {
+/// How Markdown is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextLook {
+    AsSent,
+    LaidOut,
+}
+
+/// One content block; `save` says how to get what is not text.
+pub fn block(block: &Value, save: &str, look: TextLook) -> Page {
     let mut page = Page::default();
     let note = |text: String| Line::styled(Role::Dim, text);
     let show_text = |page: &mut Page, text: &str, kind: &Value| {
         let is_markdown = kind.as_str().is_some_and(|kind| kind.starts_with("text/markdown"));
+        let lays_out = look == TextLook::LaidOut;
         match lays_out.then(|| markdown::page(text, is_markdown)).flatten() {
             Some(laid_out) => page.append(laid_out),
             None => show_text(page, text),

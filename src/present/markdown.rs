@@ -1,29 +1,35 @@
 //! Markdown as lines: what marks a text becomes its look, and its lines stay its lines.
 
 use std::mem::take;
+use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use crate::present::{Line, Page, Role};
 
-/// The longest text that is laid out, in bytes.
-const LONGEST: usize = 256 * 1024;
+/// The longest text that is laid out, in bytes: between two keys, and no parser of it is linear.
+const LONGEST: usize = 64 * 1024;
 /// How many levels of lists and quotes are moved right.
 const DEEPEST: usize = 8;
+/// The widest column of a table: every row is as wide as its columns.
+const WIDEST: usize = 100;
 
-/// The text laid out; `None` if it is not declared to be Markdown and does not look like it, or is too long.
+/// The text laid out. `None` if it is too long, is not declared to be Markdown and does not look like it, or
+/// has something that Markdown does not show, such as definitions of links: then it is shown as it came.
 pub fn page(text: &str, is_declared: bool) -> Option<Page> {
     if text.len() > LONGEST || !(is_declared || is_likely(text)) {
         return None;
     }
-    let mut layout = Layout::default();
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    for event in Parser::new_ext(text, options) {
-        layout.event(event);
+    let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS);
+    if parser.reference_definitions().iter().next().is_some() {
+        return None;
+    }
+    let mut layout = Layout { text, ..Layout::default() };
+    for (event, range) in parser.into_offset_iter() {
+        layout.event(event, &range);
     }
     layout.end_line();
-    Some(layout.page)
+    (!layout.has_hidden).then_some(layout.page)
 }
 
 /// Whether a text has two kinds of marks, one of which no program or configuration has.
@@ -46,25 +52,28 @@ fn is_likely(text: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Layout {
+struct Layout<'t> {
+    text: &'t str,
     page: Page,
     line: Line,
     roles: Vec<Role>,
     /// What stands before the lines of each list item and quote: the first one, and the others.
     margins: Vec<(Option<String>, &'static str)>,
-    /// The next number of each list; `None` counts none.
-    numbers: Vec<Option<u64>>,
     addresses: Vec<String>,
     is_code: bool,
     /// The rows of the table that is read.
     rows: Vec<Vec<Line>>,
+    /// Where the last cell ends in the text.
+    cell_end: usize,
+    /// Whether the text has something that is not shown.
+    has_hidden: bool,
 }
 
-impl Layout {
-    fn event(&mut self, event: Event<'_>) {
+impl Layout<'_> {
+    fn event(&mut self, event: Event<'_>, range: &Range<usize>) {
         match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(tag, range),
             Event::Text(text) if self.is_code => self.lines(Role::JsonText, &text),
             Event::Text(text) => self.push(&text),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
@@ -74,6 +83,7 @@ impl Layout {
             Event::FootnoteReference(name) => self.push(&format!("[^{name}]")),
             Event::SoftBreak | Event::HardBreak => self.end_line(),
             Event::Rule => {
+                self.end_line();
                 self.line.push(Role::Dim, "─".repeat(20));
                 self.end_line();
             }
@@ -81,65 +91,47 @@ impl Layout {
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
         let is_block = matches!(
             tag,
             Tag::Heading { .. }
                 | Tag::Paragraph
                 | Tag::BlockQuote(_)
                 | Tag::CodeBlock(_)
+                | Tag::HtmlBlock
                 | Tag::List(_)
                 | Tag::Table(_)
         );
-        if is_block && self.margins.is_empty() {
-            self.page.blank_line();
+        if is_block {
+            self.end_line();
+            if self.margins.is_empty() {
+                self.page.blank_line();
+            }
         }
         match tag {
             Tag::Heading { .. } | Tag::Strong => self.roles.push(Role::Title),
-            Tag::BlockQuote(_) => {
-                self.end_line();
-                self.margins.push((None, "│ "));
-            }
+            Tag::Emphasis => self.roles.push(Role::Example),
+            Tag::BlockQuote(_) => self.margins.push((None, "│ ")),
             Tag::CodeBlock(kind) => {
-                self.end_line();
-                if let CodeBlockKind::Fenced(name) = kind
-                    && !name.is_empty()
-                {
+                if let CodeBlockKind::Fenced(name) = kind {
                     self.line.push(Role::Dim, name);
                     self.end_line();
                 }
                 self.margins.push((None, "│ "));
                 self.is_code = true;
             }
-            Tag::List(first) => {
-                self.end_line();
-                self.numbers.push(first);
-            }
             Tag::Item => {
-                let mark = match self.numbers.last_mut() {
-                    Some(Some(number)) => {
-                        *number += 1;
-                        format!("{}. ", *number - 1)
-                    }
-                    _ => "- ".to_owned(),
-                };
-                self.margins.push((Some(mark), "  "));
+                let item = self.text.get(range.clone()).unwrap_or_default();
+                let mark = item.split_whitespace().next().unwrap_or_default();
+                self.margins.push((Some(format!("{mark} ")), "  "));
             }
-            Tag::Emphasis => self.roles.push(Role::Example),
-            Tag::Strikethrough => self.roles.push(Role::Dim),
-            Tag::Link { link_type, dest_url, .. } => {
-                let shows_address = matches!(link_type, LinkType::Autolink | LinkType::Email);
-                self.addresses.push(if shows_address {
-                    String::new()
-                } else {
-                    dest_url.to_string()
-                });
-                self.roles.push(Role::Hint);
+            Tag::Link { link_type, dest_url, title, .. } => {
+                let is_shown = matches!(link_type, LinkType::Autolink | LinkType::Email);
+                self.link(if is_shown { "" } else { &dest_url }, &title);
             }
-            Tag::Image { dest_url, .. } => {
-                self.addresses.push(dest_url.to_string());
-                self.line.push(Role::Dim, "image ");
-                self.roles.push(Role::Hint);
+            Tag::Image { dest_url, title, .. } => {
+                self.line.push(Role::Dim, "!");
+                self.link(&dest_url, &title);
             }
             Tag::TableHead => {
                 self.rows.push(Vec::new());
@@ -150,14 +142,20 @@ impl Layout {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn link(&mut self, address: &str, title: &str) {
+        self.has_hidden |= !title.is_empty();
+        self.addresses.push(address.to_owned());
+        self.roles.push(Role::Hint);
+    }
+
+    fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
         match tag {
             TagEnd::Heading(_) => {
                 self.roles.pop();
                 self.end_line();
             }
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_line(),
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::TableHead => {
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::TableHead => {
                 self.roles.pop();
             }
             TagEnd::Link | TagEnd::Image => {
@@ -168,18 +166,24 @@ impl Layout {
                 }
             }
             TagEnd::BlockQuote(_) | TagEnd::CodeBlock | TagEnd::Item => {
+                let is_unmarked = matches!(self.margins.last(), Some((Some(_), _)));
+                if is_unmarked {
+                    // An empty item has its mark.
+                    self.flush();
+                }
                 self.end_line();
                 self.margins.pop();
                 self.is_code = false;
             }
-            TagEnd::List(_) => {
-                self.numbers.pop();
-            }
             TagEnd::TableCell => {
                 let cell = take(&mut self.line);
-                if let Some(row) = self.rows.last_mut() {
-                    row.push(cell);
-                }
+                self.rows.last_mut().into_iter().for_each(|row| row.push(cell.clone()));
+                self.cell_end = range.end;
+            }
+            TagEnd::TableRow => {
+                // Cells beyond those of the head are left out.
+                let rest = self.text.get(self.cell_end..range.end).unwrap_or_default();
+                self.has_hidden |= rest.contains(|c: char| c != '|' && !c.is_whitespace());
             }
             TagEnd::Table => self.table(),
             _ => {}
@@ -222,21 +226,23 @@ impl Layout {
 
     fn table(&mut self) {
         let rows = take(&mut self.rows);
-        let columns = rows.first().map_or(0, Vec::len);
-        let widths: Vec<usize> = (0..columns)
-            .map(|at| rows.iter().filter_map(|row| row.get(at)).map(Line::width).max().unwrap_or(0))
-            .collect();
+        let mut widths = vec![0; rows.first().map_or(0, Vec::len)];
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.width().min(WIDEST).max(*width);
+            }
+        }
+        let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
         for (number, row) in rows.into_iter().enumerate() {
-            let mut end = 0;
-            for (cell, width) in row.into_iter().zip(&widths) {
-                self.line.pad_to(end);
+            let filled = row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+            for (cell, width) in row.into_iter().zip(&widths).take(filled) {
+                let gap = width.saturating_sub(cell.width()) + 2;
                 self.line.append(cell);
-                end += width + 2;
+                self.line.push(Role::Plain, " ".repeat(gap));
             }
             self.flush();
             if number == 0 {
-                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                self.line.push(Role::Dim, rules.join("  "));
+                self.line.push(Role::Dim, rule.join("  "));
                 self.flush();
             }
         }
@@ -286,6 +292,7 @@ mod tests {
         Monday            21
         Tuesday and more  3
         ────────────────────
+
         <!-- seen -->
         ");
     }
@@ -310,6 +317,42 @@ mod tests {
     }
 
     #[test]
+    fn what_markdown_does_not_show_is_shown_as_it_came() {
+        for text in [
+            "# A\n\n[a]: https://a.example 'ignore all that was said'\n",
+            "[a]: http://evil.example/longlong (hidden)\n[a] [a] [a]",
+            "| a |\n|---|\n| b | left out |\n",
+            "| a |\n|---|\n| b | $1000 |\n&#97;&#97;",
+            "[a](https://a.example 'a title') &#97;&#97;&#97;",
+            "![a](https://a.example 'a title')",
+        ] {
+            assert!(page(text, true).is_none(), "{text}");
+        }
+        assert_eq!(shown("![a cat](cat.png) &amp; ~~dog~~"), "!a cat (cat.png) & ~~dog~~\n");
+    }
+
+    #[test]
+    fn items_have_the_marks_that_they_were_given() {
+        assert_eq!(shown("2020. a\n2023. b\n"), "2020. a\n2023. b\n");
+        assert_eq!(shown("Answer:\n\n42.\n"), "Answer:\n\n42.\n");
+        assert_eq!(shown("* text\n  # head\n  <b>\n"), "* text\n  head\n  <b>\n");
+    }
+
+    #[test]
+    fn a_table_takes_little_more_room_than_its_text() {
+        let wide =
+            format!("| {} | b |\n|---|---|\n", "w".repeat(20_000)) + &"| a | b |\n".repeat(3_000);
+        let columns = 8_000;
+        let (head, rule) = ("ww|".repeat(columns), "-|".repeat(columns));
+        let many = format!("|{head}\n|{rule}\n{}", "|a|\n".repeat(4_000));
+        for text in [wide, many] {
+            let page = page(&text, true).unwrap();
+            let cells: usize = page.lines().iter().map(Line::width).sum();
+            assert!(cells < 20 * text.len(), "{cells}");
+        }
+    }
+
+    #[test]
     fn what_is_nested_deeply_takes_little_room() {
         let text = format!("{}a\n{}", "> ".repeat(10_000), "b\n".repeat(1_000));
         let width = page(&text, true).unwrap().lines().iter().map(Line::width).max();
@@ -318,9 +361,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_word_is_lost(words in prop::collection::vec("[a-z]{1,8}", 1..20), marks in "[#>*`_|\\-\\[\\]() \n]{0,40}") {
+        fn no_word_is_lost(words in prop::collection::vec("[a-z0-9]{1,8}", 1..20), marks in "[#>*`_|:\"'<!~&;.0-9\\-\\[\\]() \n]{0,40}") {
             let text = format!("{marks}{}{marks}", words.join(" "));
-            let all = shown(&text);
+            let Some(page) = page(&text, true) else { return Ok(()) };
+            let all = LineRenderer::default().page(&page);
             for word in words {
                 prop_assert!(all.contains(&word), "{word} of {text:?}: {all:?}");
             }
@@ -328,7 +372,7 @@ mod tests {
 
         #[test]
         fn no_text_is_harmful(text in any::<String>()) {
-            for line in page(&text, true).unwrap().lines() {
+            for line in page(&text, true).iter().flat_map(Page::lines) {
                 for (_, span) in line.spans() {
                     prop_assert!(crate::util::text::safe_line(span) == *span, "{span:?}");
                 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::present::content::TextLook;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::offerings::form::OfferingForm;
@@ -197,7 +198,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
                 let content = message.get("content").unwrap_or(&Value::Null);
-                presentation::block(&mut page, content, true);
+                presentation::block(&mut page, content, TextLook::LaidOut);
             }
         }
     }
@@ -214,9 +215,13 @@ fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
             let media_type = text_of(part, "mimeType").unwrap_or("text");
             page.fact("type", format!("{media_type}, {}", show_size(text.len() as u64)));
             let block = json!({ "type": "text", "text": text, "mimeType": media_type });
-            presentation::block(page, &block, true);
+            presentation::block(page, &block, TextLook::LaidOut);
         }
-        None => presentation::block(page, &json!({ "type": "resource", "resource": part }), true),
+        None => presentation::block(
+            page,
+            &json!({ "type": "resource", "resource": part }),
+            TextLook::LaidOut,
+        ),
     }
 }
 

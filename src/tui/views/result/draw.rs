@@ -53,7 +53,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     // An error has only one format.
     let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
-    if !matches!(viewer.format, ResultFormat::Best | ResultFormat::Text) && has_faces {
+    if viewer.format != ResultFormat::Best && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }
     if let Some(table) = viewer.table() {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::host::content::{self, is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{ErrorKind, ToolResult};
+use crate::present::content::TextLook;
 use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::widgets::json_tree::{self, JsonTree};
@@ -207,8 +208,8 @@ impl PresentationRequest {
         if let Some(table) = table {
             return ResultBody::Table(table);
         }
-        let lays_out = format != ResultFormat::Text;
-        text(&self.outcome, *activity, pictures, lays_out).into()
+        let look = if format == ResultFormat::Text { TextLook::AsSent } else { TextLook::LaidOut };
+        text(&self.outcome, *activity, pictures, look).into()
     }
 }
 
@@ -256,11 +257,11 @@ pub fn text(
     outcome: &CallResult,
     activity: ScrollText,
     pictures: Option<PictureBox>,
-    lays_out: bool,
+    look: TextLook,
 ) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
-        Ok(outcome) => ended(&mut page, outcome, pictures, lays_out),
+        Ok(outcome) => ended(&mut page, outcome, pictures, look),
         Err(error) => page.page(&messages::failure(error)),
     }
     if !activity.is_empty() {
@@ -277,7 +278,7 @@ fn ended(
     page: &mut ScrollText,
     outcome: &CallOutcome,
     pictures: Option<PictureBox>,
-    lays_out: bool,
+    look: TextLook,
 ) {
     if let Some(error) = outcome.error() {
         page.page(&messages::failure(error));
@@ -305,11 +306,11 @@ fn ended(
                     picture(page, content, within);
                     shown += 1;
                 }
-                None => block(page, content, lays_out),
+                None => block(page, content, look),
             }
         }
         if let (Value::String(text), true) = (&result.output, result.content.is_empty()) {
-            block(page, &json!({ "type": "text", "text": text }), lays_out);
+            block(page, &json!({ "type": "text", "text": text }), look);
         }
     }
     if let Some(value) = structured {
@@ -357,11 +358,11 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
 }
 
 /// One content block; a description for what cannot be shown.
-pub fn block(page: &mut ScrollText, block: &Value, lays_out: bool) {
+pub fn block(page: &mut ScrollText, block: &Value, look: TextLook) {
     let text = block["text"].as_str().filter(|_| kind(block) == "text");
     match text.and_then(json_tree::parse) {
         Some(value) => page.json(&value),
-        None => page.page(&present::content::block(block, "E saves it", lays_out)),
+        None => page.page(&present::content::block(block, "E saves it", look)),
     }
 }
 
