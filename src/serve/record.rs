@@ -226,8 +226,8 @@ struct PassingMessages {
     wire: Arc<dyn Wire>,
     /// The ids and methods of the requests whose answers were not passed on yet.
     unanswered: watch::Sender<Vec<(Value, String)>>,
-    /// The schemas of the listed tools that want arguments as headers too.
-    schemas: Mutex<HashMap<String, Value>>,
+    /// The schemas of the listed tools that want arguments as headers too, as JSON: trees take a hundredfold.
+    schemas: Mutex<HashMap<String, String>>,
 }
 
 impl PassingMessages {
@@ -274,8 +274,9 @@ impl PassingMessages {
     fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let tool = params["name"].as_str().filter(|_| method == "tools/call");
         let schemas = lock(&self.schemas);
-        match (tool.and_then(|tool| schemas.get(tool)), params["arguments"].as_object()) {
-            (Some(schema), Some(arguments)) => headers::for_call(schema, arguments),
+        let schema = tool.and_then(|tool| serde_json::from_str(schemas.get(tool)?).ok());
+        match (schema, params["arguments"].as_object()) {
+            (Some(schema), Some(arguments)) => headers::for_call(&schema, arguments),
             _ => Vec::new(),
         }
     }
@@ -309,7 +310,7 @@ impl PassingMessages {
         schemas.remove(name);
         let has_room = schemas.len() < MAX_TOOLS && !json::is_longer_than(schema, LONGEST_SCHEMA);
         if has_room && headers::are_wanted(schema) {
-            schemas.insert(name.to_owned(), schema.clone());
+            schemas.insert(name.to_owned(), schema.to_string());
         }
     }
 

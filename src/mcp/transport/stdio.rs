@@ -349,6 +349,10 @@ async fn write_lines(
             first = frames.recv() => first,
         };
         let is_closing = first.is_none();
+        if is_closing {
+            // What is taken out makes no room for more.
+            frames.close();
+        }
         let mut next = first.or_else(|| frames.try_recv().ok());
         while let Some((frame, _room)) = next {
             bytes.extend_from_slice(&frame.bytes);
@@ -375,6 +379,7 @@ async fn write_lines(
             break error;
         }
         bytes.clear();
+        bytes.shrink_to(2 * CHUNK);
         batch.clear();
     };
     drop(pipe);
@@ -511,15 +516,30 @@ mod tests {
         let wire = server("cat");
         let long = "x".repeat(1 << 20);
         wire.send(frame(&long)).await.unwrap();
+        // Half of it is written, and it leaves the queue.
+        tokio::task::yield_now().await;
         // The last one waits for room, and is given up.
         let sent = std::iter::repeat_with(|| wire.send(frame("next")).now_or_never());
         let queued = sent.take_while(Option::is_some).count();
+        assert_eq!(queued, QUEUE);
         assert_eq!(message(&wire).await, long);
         for _ in 0..queued {
             assert_eq!(message(&wire).await, "next");
         }
         wire.send(frame("third")).await.unwrap();
         assert_eq!(message(&wire).await, "third");
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_written_is_bounded_by_its_bytes() {
+        let wire = server("exec sleep 60");
+        let long = "x".repeat(1 << 20);
+        wire.send(frame(&long)).await.unwrap();
+        tokio::task::yield_now().await;
+        let half = "x".repeat(QUEUED_BYTES / 2 - 10);
+        let sent = std::iter::repeat_with(|| wire.send(frame(&half)).now_or_never());
+        assert_eq!(sent.take_while(Option::is_some).count(), 2);
         wire.close().await;
     }
 

@@ -68,13 +68,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let (code, text) = match Incoming::read(line).input {
+            let Incoming { bytes, input } = Incoming::read(line);
+            let (code, text) = match input {
                 ParsedInput::Messages(messages, _) if messages.is_empty() => {
                     (INVALID_REQUEST, "not a JSON-RPC message".to_owned())
                 }
                 ParsedInput::Messages(messages, _) => return Ok(messages),
                 ParsedInput::NonMessage(text) => {
-                    let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+                    let is_json = serde_json::from_slice::<IgnoredAny>(&bytes).is_ok();
                     let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
                     (code, format!("not a JSON-RPC message: {text}"))
                 }
