@@ -83,14 +83,6 @@ impl ExpandedValues {
         collected.listeners.push(Box::new(listener));
     }
 
-    /// The text with references in place of their values.
-    pub fn unexpanded(&self, text: &str) -> String {
-        let replace = |text: String, (reference, value): &(String, String)| {
-            text.replace(value.as_str(), reference)
-        };
-        self.collected().values.iter().fold(text.to_owned(), replace)
-    }
-
     /// Whether a text contains a value verbatim, so that the text should not be stored.
     pub fn occur_in(&self, text: &str) -> bool {
         self.collected().values.iter().any(|(_, value)| text.contains(value.as_str()))

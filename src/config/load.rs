@@ -256,9 +256,9 @@ impl<'a> Loader<'a> {
         configuration.tools.shrink_to_fit();
         configuration.diagnostics.extend(consent.diagnostics.iter().cloned());
         sort_diagnostics(&mut configuration);
-        let unusable = configuration.unusable.iter_mut();
-        configuration.diagnostics.iter_mut().chain(unusable).for_each(|p| literals.mask(p));
-        configuration.disabled.iter_mut().for_each(|entry| literals.mask(&mut entry.diagnostic));
+        let disabled = configuration.disabled.iter_mut().map(|entry| &mut entry.diagnostic);
+        let all = configuration.diagnostics.iter_mut().chain(&mut configuration.unusable);
+        literals.mask(all.chain(disabled));
         configuration
     }
 }
@@ -270,6 +270,8 @@ fn sort_diagnostics(configuration: &mut Configuration) {
         let file = location.and_then(|p| files.iter().position(|f| f.path == **p.file));
         (file.unwrap_or(files.len()), location.map(|p| (p.line, p.column)))
     });
+    // What is wrong with an anchor is found at each of its aliases.
+    configuration.diagnostics.dedup();
 }
 
 fn check_version(node: &ConfigNode, diagnostics: &Diagnostics) {

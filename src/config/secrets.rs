@@ -125,17 +125,24 @@ impl LiteralSecrets {
         }
     }
 
-    pub fn mask(&self, diagnostic: &mut Diagnostic) {
-        self.replace_secrets(&mut diagnostic.message);
-        if let Some(hint) = &mut diagnostic.hint {
-            self.replace_secrets(hint);
-        }
-        if let Some(location) = &mut diagnostic.location {
-            let mut text = location.text.to_string();
-            self.replace_secrets(&mut text);
-            if *text != *location.text {
-                location.text = Arc::from(text);
+    pub fn mask<'a>(&self, diagnostics: impl IntoIterator<Item = &'a mut Diagnostic>) {
+        // Thousands of diagnostics may be about one long line.
+        let mut last: Option<(Arc<str>, Arc<str>)> = None;
+        for diagnostic in diagnostics {
+            self.replace_secrets(&mut diagnostic.message);
+            if let Some(hint) = &mut diagnostic.hint {
+                self.replace_secrets(hint);
             }
+            let Some(location) = &mut diagnostic.location else { continue };
+            let (_, masked) = match last.take() {
+                Some(lines) if Arc::ptr_eq(&lines.0, &location.text) => last.insert(lines),
+                _ => {
+                    let mut text = location.text.to_string();
+                    self.replace_secrets(&mut text);
+                    last.insert((Arc::clone(&location.text), Arc::from(text)))
+                }
+            };
+            location.text = Arc::clone(masked);
         }
     }
 
@@ -201,7 +208,9 @@ mod tests {
         ] {
             assert!(names_secret(name), "{name}");
         }
-        for name in ["monkey", "tokens", "X-Team", "HOME", "cookies_path", "Idempotency-Key"] {
+        for name in
+            ["monkey", "tokens", "X-Team", "HOME", "cookies_path", "keyboard", "Idempotency-Key"]
+        {
             assert!(!names_secret(name), "{name}");
         }
     }
@@ -213,9 +222,7 @@ mod tests {
         let (mut literals, diagnostics) = (LiteralSecrets::default(), Diagnostics::default());
         literals.inspect(&entry, &diagnostics);
         let mut diagnostics = diagnostics.take();
-        for diagnostic in &mut diagnostics {
-            literals.mask(diagnostic);
-        }
+        literals.mask(&mut diagnostics);
         let shown = format!("{diagnostics:?}");
         assert_eq!(diagnostics.len(), 3, "{shown}");
         for secret in ["hunter2", "abcdefghij", "sk-abcdefgh"] {

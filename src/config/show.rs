@@ -28,11 +28,15 @@ pub struct ConfigValue {
 }
 
 /// Every value of every file that `load` would read, in order of precedence. Files that cannot be
-/// read are skipped: `load` reports what is wrong with them.
-pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
+/// read are skipped: `load` reports what is wrong with them. The names of discovered files may hold
+/// what is `expanded`.
+pub fn show(
+    request: &LoadRequest,
+    environment: &dyn Environment,
+    expanded: &ExpandedValues,
+) -> Vec<ConfigValue> {
     let found = discover::find(request, environment);
-    let expanded = ExpandedValues::default();
-    let sources = ConfigSources::read(found, environment, &expanded);
+    let sources = ConfigSources::read(found, environment, expanded);
     let (mut values, mut taken) = (Vec::new(), BTreeSet::new());
     for mut file in sources.files {
         let (role, layer) = (file.candidate.role, file.candidate.layer);
@@ -41,13 +45,6 @@ pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigV
             file = whole;
         }
         FileValues { role, layer, values: &mut values, taken: &mut taken }.list(&file.root);
-    }
-    for value in &mut values {
-        // A directory that is discovered may be named by a variable.
-        let file = value.location.file.to_string_lossy();
-        if expanded.occur_in(&file) {
-            value.location.file = Arc::new(expanded.unexpanded(&file).into());
-        }
     }
     values
 }
@@ -142,7 +139,7 @@ mod tests {
         .unwrap();
         std::fs::write(&two, "a: { command: y, timeout: 3 }\n").unwrap();
         let request = LoadRequest { servers: vec![one, two], ..LoadRequest::default() };
-        let shown = show(&request, &FixedEnvironment::default());
+        let shown = show(&request, &FixedEnvironment::default(), &ExpandedValues::default());
         let lines: Vec<String> = shown
             .iter()
             .map(|v| {
@@ -171,7 +168,7 @@ a.timeout = 3 :1:27 true
         }
         let environment =
             FixedEnvironment { cwd: dir.path().into(), ..FixedEnvironment::default() };
-        let shown = show(request, &environment);
+        let shown = show(request, &environment, &ExpandedValues::default());
         let mark = |value: &ConfigValue| if value.is_shadowed { " shadowed" } else { "" };
         shown.iter().map(|value| format!("{}{}", value.path, mark(value))).collect()
     }

@@ -241,10 +241,11 @@ fn letters(seed: usize) -> String {
     (0..20).map(|_| next()).collect()
 }
 
-/// A text without the counts of histograms, which are base64: in that, letters stand in any order.
+/// A text in small letters without the counts of histograms, which are base64: in that, letters stand in any
+/// order. They begin with bytes that no planted value does.
 fn without_histograms(text: &str) -> String {
     let text = text.replace("\"data\": ", "\"data\":");
-    let mut parts = text.split("\"data\":\"");
+    let mut parts = text.split("\"data\":\"aq");
     let mut words = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let counts = part.find(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c)));

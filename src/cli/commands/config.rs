@@ -3,9 +3,11 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::prelude::*;
+use crate::audit::Masker;
 use crate::cli::json::error::DiagnosticJson;
 use crate::cli::json::schema::{OUTPUTS, OutputSchema};
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::show::{self, ConfigValue};
 use crate::config::spec::{Configuration, LoadedFile};
 use crate::config::{schema, suite};
@@ -68,7 +70,12 @@ pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         ConfigAction::Check => check(context, format).await?,
         ConfigAction::Show => {
-            let values = show::show(&context.load_request(), &*context.environment);
+            let expanded = ExpandedValues::default();
+            let values = show::show(&context.load_request(), &*context.environment, &expanded);
+            let masker = Masker::default();
+            let references = masker.clone();
+            expanded.listen(move |written, value| references.add_reference(written, value));
+            context.output.set_masker(masker);
             let value = ConfigValuesJson::from(values.as_slice());
             context.output.report(format, &value, || configuration::values(&values))?;
         }
