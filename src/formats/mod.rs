@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{JsonObject, ToolDefinition};
+use crate::model::{JsonObject, ToolDefinition, impl_as_str};
 pub use cost::{DefinitionCost, ToolCost, tool_costs};
 use names::NameRule;
 use schema_subset::{AdaptedSchema, SchemaSubset};
@@ -134,15 +134,12 @@ pub enum ResponseError {
     NoResponses(&'static str),
 }
 
+impl_as_str!(ModelFormat);
+
 impl ModelFormat {
     /// Every dialect, in the order of the help.
     pub const ALL: [Self; 5] =
         [Self::Openai, Self::OpenaiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
-
-    /// The word on the command line.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 
     /// The dialect that a model of this name is spoken to in; `None` for names of no known family.
     pub fn of_model(model: &str) -> Option<Self> {

@@ -23,8 +23,6 @@ const SCHEMAS: [&str; 11] = [
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Keywords whose value is data, whatever it looks like.
-const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
 /// Which schemas a dialect takes, beside that a plain object stands at the top.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +92,7 @@ impl Adapter {
 
     fn keyword(&mut self, keyword: &str, value: Value, at: &str) -> Value {
         match value {
-            value if DATA.contains(&keyword) => value,
+            value if schema::DATA.contains(&keyword) => value,
             Value::Object(named) if SCHEMA_MAPS.contains(&keyword) => {
                 let each = named.iter().map(|(name, inner)| {
                     let inner = self.schema(&as_object(inner), &format!("{at}/{name}"));

@@ -150,7 +150,7 @@ impl HostQuery {
     /// What it is about, as messages name it.
     pub fn subject(&self) -> &str {
         match self {
-            Self::Find { name, .. } | Self::Prompt { name, .. } => name,
+            Self::Prompt { name, .. } => name,
             Self::Read { uri, .. } => uri,
             Self::DryRun(request) => &request.name,
             Self::Complete { .. } => "the completion",

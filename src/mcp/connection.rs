@@ -12,7 +12,7 @@ use super::handshake::Handshake;
 use super::lifecycle::Agreement;
 use super::message::RawJson;
 use super::session::{McpSession, OwnedSession, SentRequest};
-use crate::model::{CallId, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal};
+use crate::model::{CallId, Error, ErrorPhase, JsonObject, QuestionAbilities};
 
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use super::session::ProgressListener;
@@ -202,8 +202,7 @@ impl Connection {
                     }
                 }
                 () = options.cancel.cancelled() => {
-                    let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                    return Err(Error::new(interrupted, format!("{method} was abandoned")));
+                    return Err(Error::interrupted(format!("{method} was abandoned")));
                 }
                 () = tokio::time::sleep_until(until) => {
                     return Err(self.timeout_error(request, method, options, Instant::now() >= last));

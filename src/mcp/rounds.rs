@@ -7,7 +7,7 @@ use super::connection::{Connection, RequestOptions};
 use super::message::{MISSING_CAPABILITY, RawJson, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::session::SentRequest;
-use crate::model::{Error, ErrorKind, JsonObject, QuestionAbilities, QuestionOutcome, Signal};
+use crate::model::{Error, JsonObject, QuestionAbilities, QuestionOutcome};
 use crate::util::text::truncate;
 
 /// How often a server may ask before it answers.
@@ -133,8 +133,7 @@ impl InputRounds {
         tokio::select! {
             biased;
             () = options.cancel.cancelled() => {
-                let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                Err(Error::new(interrupted, "cancelled while a question was open"))
+                Err(Error::interrupted("cancelled while a question was open"))
             }
             answers = work => answers,
         }
@@ -270,6 +269,7 @@ pub(super) fn with_hint(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ErrorKind;
 
     fn form() -> JsonObject {
         let request = json!({ "method": "elicitation/create", "params": {} });

@@ -9,9 +9,7 @@ use super::calling::read_result;
 use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
 use super::rounds::InputRounds;
-use crate::model::{
-    Error, ErrorKind, ErrorPhase, HostEvent, JsonObject, LogLevel, Signal, ToolResult,
-};
+use crate::model::{Error, ErrorPhase, HostEvent, JsonObject, LogLevel, ToolResult};
 use crate::util::text::truncate;
 use crate::util::units::show_duration;
 
@@ -252,10 +250,7 @@ impl TaskPoller<'_> {
         };
         tokio::select! {
             biased;
-            () = self.options.cancel.cancelled() => {
-                let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                Err(Error::new(interrupted, "the task was abandoned"))
-            }
+            () = self.options.cancel.cancelled() => Err(Error::interrupted("the task was abandoned")),
             () = tokio::time::sleep_until(until) => Ok(()),
             () = news => Ok(()),
         }
@@ -310,6 +305,7 @@ fn object(raw: &RawJson, method: &str) -> Result<JsonObject, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ErrorKind;
 
     fn task(value: &Value) -> Result<Task, Error> {
         Task::read(value.as_object().unwrap())

@@ -200,13 +200,6 @@ pub enum HoldOutcome {
     NotStopped,
 }
 
-impl HoldOutcome {
-    /// The outcome as a decision about the call.
-    pub(crate) fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// What a breakpoint did to a call, as the audit log keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakpointRecord {

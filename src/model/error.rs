@@ -195,7 +195,7 @@ impl Error {
         }))
     }
 
-    /// An error of what a person stopped.
+    /// The error for what a person stopped.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Interrupted(Signal::Interrupt), message)
     }

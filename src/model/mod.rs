@@ -75,6 +75,7 @@ impl_as_str!(
     Era,
     ErrorKind,
     ErrorPhase,
+    HoldOutcome,
     Layer,
     ListKind,
     QuestionOutcome,

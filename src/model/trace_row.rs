@@ -1,4 +1,23 @@
 //! A traffic item in the shape of its JSON, as traces have it on a line.
+//!
+//! | key | what |
+//! |---|---|
+//! | `n` | counts up from 1 for each server in one run |
+//! | `t` | when, in seconds since the Unix epoch |
+//! | `server` | the server's name |
+//! | `call` | the tool call it belongs to, if any |
+//! | `what` | `message`, `head`, `stderr`, `noise`, `opened` or `closed` |
+//! | `way` | `sent` (to the server) or `received`; of messages and heads |
+//! | `kind` | of a message: `request`, `answer`, `notification` or `unknown` |
+//! | `id` | of a request or an answer, as it was |
+//! | `method` | of a message; of an answer that of its request, when known |
+//! | `error` | of an answer: whether it is an error |
+//! | `latency_ms` | of an answer or the head of a response: since its request was sent |
+//! | `size` | of a message, in bytes |
+//! | `text` | the message exactly, without its line end; or the line, the noise, the reason |
+//! | `base64` | in place of `text`, for bytes that are not UTF-8 |
+//! | `line` | of a head: `POST http://…/mcp` or `200 OK` |
+//! | `headers` | of a head: pairs of name and value, in order |
 
 use std::time::Duration;
 

@@ -149,8 +149,9 @@ impl AppContext {
         self.panes_shown().into_iter().find(|(shown, _)| *shown == pane).map(|(_, area)| area)
     }
 
-    pub fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
-        self.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()))
+    pub fn pane_at(&self, x: u16, y: u16) -> Option<Pane> {
+        let mut panes = self.panes_shown().into_iter();
+        panes.find(|(_, area)| area.contains((x, y).into())).map(|(pane, _)| pane)
     }
 
     /// Whether a pane is seen: on small terminals only the focused one is.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::private_file;
 
-/// A draft that is this much older than a new one was left by a process that was killed.
+/// A draft older than this was left by a killed process.
 const MAX_DRAFT_AGE: Duration = Duration::from_mins(1);
 const DRAFT_DIGITS: usize = 32;
 
@@ -66,7 +66,7 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     })
 }
 
-/// Removes drafts that are old `now`, with the files that `SQLite` leaves beside a draft. `beginning` is
+/// Removes drafts that are more than a minute old at `now`, with the files that `SQLite` leaves beside a draft. `beginning` is
 /// what the names of all drafts of a file have in common; the digits of a UUID follow.
 pub fn remove_abandoned(directory: &Path, beginning: &OsStr, now: SystemTime) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)?.flatten() {

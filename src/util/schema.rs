@@ -13,7 +13,7 @@ const NAMED: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// Keywords whose value is data, whatever it looks like.
-const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
+pub const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
 /// The address of a schema that has none.
 const NO_ADDRESS: &str = "json-schema:///";

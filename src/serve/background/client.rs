@@ -29,7 +29,7 @@ use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::socket::SocketWire;
 use crate::model::{
     CallId, Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, Question,
-    QuestionBody, QuestionHandler, QuestionReply, Signal,
+    QuestionBody, QuestionHandler, QuestionReply,
 };
 use crate::util::lock::lock;
 use crate::util::{json, stopped_process};
@@ -246,10 +246,7 @@ impl HostClient {
         if json::is_longer_than(&(&params, &meta), too_long) {
             return Err(LinkError::Unsent);
         }
-        let cancelled = || {
-            let kind = ErrorKind::Interrupted(Signal::Interrupt);
-            LinkError::Lost(Error::new(kind, format!("'{name}' was cancelled")))
-        };
+        let cancelled = || LinkError::Lost(Error::interrupted(format!("'{name}' was cancelled")));
         let opened = cancel.run_until_cancelled(self.open()).await;
         let connection = opened.unwrap_or_else(|| Err(cancelled()))?;
         let options = RequestOptions {

@@ -126,7 +126,7 @@ impl AppState {
             }
             return;
         }
-        let Some((pane, _)) = self.context.pane_at(x, y) else { return };
+        let Some(pane) = self.context.pane_at(x, y) else { return };
         let steps = draw::lists(self).into_iter().find_map(|list| list.steps_to((x, y).into()));
         self.context.focus = pane;
         if let Some(steps) = steps.filter(|steps| *steps != 0) {
@@ -140,7 +140,7 @@ impl AppState {
         if self.has_overlay() {
             return self.scroll(by * STEP);
         }
-        let Some((pane, _)) = self.context.pane_at(x, y) else { return };
+        let Some(pane) = self.context.pane_at(x, y) else { return };
         let (view, context) = self.active_view();
         view.scroll(pane, by * STEP, context);
     }

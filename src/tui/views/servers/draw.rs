@@ -81,7 +81,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     pen.put(pen.titles(&layout), head);
     let styler = pen.styler;
     pen.filtered(rows, &servers.list, |at| {
-        row(styler, state, &servers.rows[at], &between, (&layout, width.saturating_sub(2)))
+        row(styler, state, &servers.rows[at], &between, &layout, width.saturating_sub(2))
     });
 }
 
@@ -90,7 +90,8 @@ fn row(
     state: &AppState,
     server: &ServerStatus,
     between: &[(TableColumn, usize, ServerCell)],
-    (layout, width): (&TableLayout, usize),
+    layout: &TableLayout,
+    width: usize,
 ) -> Line<'static> {
     let (dot, meaning) = dot(server);
     let word = format!("{dot} {}", server.state.as_str());
