@@ -137,9 +137,11 @@ impl LiteralSecrets {
             let (_, masked) = match last.take() {
                 Some(lines) if Arc::ptr_eq(&lines.0, &location.text) => last.insert(lines),
                 _ => {
-                    let mut text = location.text.to_string();
+                    let (line, mut text) = (Arc::clone(&location.text), location.text.to_string());
                     self.replace_secrets(&mut text);
-                    last.insert((Arc::clone(&location.text), Arc::from(text)))
+                    let is_same = *text == *line;
+                    let masked = if is_same { Arc::clone(&line) } else { Arc::from(text) };
+                    last.insert((line, masked))
                 }
             };
             location.text = Arc::clone(masked);

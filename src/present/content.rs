@@ -50,6 +50,16 @@ pub enum TextLook {
     LaidOut,
 }
 
+impl TextLook {
+    /// How blocks are shown together: those that are long are not laid out.
+    pub fn of<'a>(blocks: impl IntoIterator<Item = &'a Value>) -> Self {
+        let texts = |block: &'a Value| [&block["text"], &block["resource"]["text"]];
+        let all = blocks.into_iter().flat_map(texts).filter_map(Value::as_str);
+        let is_long = all.map(str::len).sum::<usize>() > markdown::LONGEST;
+        if is_long { Self::AsSent } else { Self::LaidOut }
+    }
+}
+
 /// One content block; `save` says how to get what is not text.
 pub fn block(block: &Value, save: &str, look: TextLook) -> Page {
     let mut page = Page::default();

@@ -7,17 +7,25 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEn
 
 use crate::present::{Line, Page, Role};
 
-/// The longest text that is laid out, in bytes: between two keys, and no parser of it is linear.
-const LONGEST: usize = 64 * 1024;
-/// How many levels of lists and quotes are moved right.
+/// The longest text that is laid out, in bytes: it is parsed while a person waits.
+pub const LONGEST: usize = 64 * 1024;
+/// How many levels of lists and quotes are laid out.
 const DEEPEST: usize = 8;
+/// The longest beginning of a line that may hold marks of lists and quotes: the parser goes through all of
+/// it again on each line that continues them.
+const LONGEST_MARKS: usize = 200;
 /// The widest column of a table: every row is as wide as its columns.
 const WIDEST: usize = 100;
+/// How many times the room of the text its tables may take.
+const MOST_ROOM: usize = 16;
 
-/// The text laid out. `None` if it is too long, is not declared to be Markdown and does not look like it, or
-/// has something that Markdown does not show, such as definitions of links: then it is shown as it came.
+/// The text laid out. `None` if it is too long or too deep, is not declared to be Markdown and does not look
+/// like it, or has something that Markdown does not show, such as definitions of links: then it is shown as
+/// it came.
 pub fn page(text: &str, is_declared: bool) -> Option<Page> {
-    if text.len() > LONGEST || !(is_declared || is_likely(text)) {
+    let is_mark = |byte: &u8| b" \t>*+-.)".contains(byte) || byte.is_ascii_digit();
+    let is_deep = |line: &str| line.bytes().take_while(is_mark).nth(LONGEST_MARKS).is_some();
+    if text.len() > LONGEST || !(is_declared || is_likely(text)) || text.lines().any(is_deep) {
         return None;
     }
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS);
@@ -27,9 +35,12 @@ pub fn page(text: &str, is_declared: bool) -> Option<Page> {
     let mut layout = Layout { text, ..Layout::default() };
     for (event, range) in parser.into_offset_iter() {
         layout.event(event, &range);
+        if layout.is_unfit {
+            return None;
+        }
     }
     layout.end_line();
-    (!layout.has_hidden).then_some(layout.page)
+    Some(layout.page)
 }
 
 /// Whether a text has two kinds of marks, one of which no program or configuration has.
@@ -65,8 +76,8 @@ struct Layout<'t> {
     rows: Vec<Vec<Line>>,
     /// Where the last cell ends in the text.
     cell_end: usize,
-    /// Whether the text has something that is not shown.
-    has_hidden: bool,
+    /// Whether something would not be shown, or take too much room.
+    is_unfit: bool,
 }
 
 impl Layout<'_> {
@@ -122,6 +133,8 @@ impl Layout<'_> {
             }
             Tag::Item => {
                 let item = self.text.get(range.clone()).unwrap_or_default();
+                // After a tab it begins with the end of what is before it.
+                let item = item.trim_start_matches(|c: char| c == '>' || c.is_whitespace());
                 let mark = item.split_whitespace().next().unwrap_or_default();
                 self.margins.push((Some(format!("{mark} ")), "  "));
             }
@@ -140,10 +153,11 @@ impl Layout<'_> {
             Tag::TableRow => self.rows.push(Vec::new()),
             _ => {}
         }
+        self.is_unfit |= self.margins.len() > DEEPEST;
     }
 
     fn link(&mut self, address: &str, title: &str) {
-        self.has_hidden |= !title.is_empty();
+        self.is_unfit |= !title.is_empty();
         self.addresses.push(address.to_owned());
         self.roles.push(Role::Hint);
     }
@@ -176,14 +190,15 @@ impl Layout<'_> {
                 self.is_code = false;
             }
             TagEnd::TableCell => {
-                let cell = take(&mut self.line);
-                self.rows.last_mut().into_iter().for_each(|row| row.push(cell.clone()));
+                if let Some(row) = self.rows.last_mut() {
+                    row.push(take(&mut self.line));
+                }
                 self.cell_end = range.end;
             }
             TagEnd::TableRow => {
                 // Cells beyond those of the head are left out.
                 let rest = self.text.get(self.cell_end..range.end).unwrap_or_default();
-                self.has_hidden |= rest.contains(|c: char| c != '|' && !c.is_whitespace());
+                self.is_unfit |= rest.contains(|c: char| c != '|' && !c.is_whitespace());
             }
             TagEnd::Table => self.table(),
             _ => {}
@@ -214,7 +229,7 @@ impl Layout<'_> {
 
     fn flush(&mut self) {
         let mut line = Line::default();
-        for (first, others) in self.margins.iter_mut().take(DEEPEST) {
+        for (first, others) in &mut self.margins {
             match first.take() {
                 Some(mark) => line.push(Role::Dim, mark),
                 None => line.push(Role::Dim, *others),
@@ -232,13 +247,20 @@ impl Layout<'_> {
                 *width = cell.width().min(WIDEST).max(*width);
             }
         }
+        let filled =
+            |row: &[Line]| row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |at| at + 1);
+        let room = |row: &Vec<Line>| widths.iter().take(filled(row)).sum::<usize>();
+        if rows.iter().map(room).sum::<usize>() > MOST_ROOM * self.text.len() {
+            self.is_unfit = true;
+            return;
+        }
         let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
         for (number, row) in rows.into_iter().enumerate() {
-            let filled = row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+            let (filled, mut gap) = (filled(&row), 0);
             for (cell, width) in row.into_iter().zip(&widths).take(filled) {
-                let gap = width.saturating_sub(cell.width()) + 2;
-                self.line.append(cell);
                 self.line.push(Role::Plain, " ".repeat(gap));
+                gap = width.saturating_sub(cell.width()) + 2;
+                self.line.append(cell);
             }
             self.flush();
             if number == 0 {
@@ -345,6 +367,10 @@ mod tests {
         let columns = 8_000;
         let (head, rule) = ("ww|".repeat(columns), "-|".repeat(columns));
         let many = format!("|{head}\n|{rule}\n{}", "|a|\n".repeat(4_000));
+        let head = format!("|{}", "w".repeat(100)).repeat(20);
+        let far = format!("{head}\n{}\n", "|-".repeat(20))
+            + &format!("{}x\n", "|".repeat(20)).repeat(2_000);
+        assert!(page(&far, true).is_none());
         for text in [wide, many] {
             let page = page(&text, true).unwrap();
             let cells: usize = page.lines().iter().map(Line::width).sum();
@@ -353,15 +379,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeply_takes_little_room() {
-        let text = format!("{}a\n{}", "> ".repeat(10_000), "b\n".repeat(1_000));
-        let width = page(&text, true).unwrap().lines().iter().map(Line::width).max();
-        assert!(width < Some(100), "{width:?}");
+    fn what_is_nested_deeply_is_shown_as_it_came() {
+        for mark in ["> ", ">", "- ", "1. "] {
+            let text = |levels| format!("{}a\n", mark.repeat(levels));
+            assert!(page(&text(DEEPEST), true).is_some(), "{mark}");
+            assert!(page(&text(DEEPEST + 1), true).is_none(), "{mark}");
+            assert!(page(&text(LONGEST / 4), true).is_none(), "{mark}");
+        }
     }
 
     proptest! {
         #[test]
-        fn no_word_is_lost(words in prop::collection::vec("[a-z0-9]{1,8}", 1..20), marks in "[#>*`_|:\"'<!~&;.0-9\\-\\[\\]() \n]{0,40}") {
+        fn no_word_is_lost(words in prop::collection::vec("[a-z0-9]{1,8}", 1..20), marks in "[#>*`_|:\"'<!~&;.0-9\\-\\[\\]() \t\n]{0,40}") {
             let text = format!("{marks}{}{marks}", words.join(" "));
             let Some(page) = page(&text, true) else { return Ok(()) };
             let all = LineRenderer::default().page(&page);

@@ -66,8 +66,8 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     })
 }
 
-/// Removes drafts that are more than a minute old at `now`, with the files that `SQLite` leaves beside a draft. `beginning` is
-/// what the names of all drafts of a file have in common; the digits of a UUID follow.
+/// Removes drafts that are more than a minute old at `now`, with the files that `SQLite` leaves beside a
+/// draft. `beginning` is what the names of all drafts of a file have in common; the digits of a UUID follow.
 pub fn remove_abandoned(directory: &Path, beginning: &OsStr, now: SystemTime) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)?.flatten() {
         let name = entry.file_name();

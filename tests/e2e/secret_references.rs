@@ -8,6 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::support::{Finished, Sandbox};
 
 /// `@NAME@` stands for the reference to a variable of its own.
@@ -514,4 +516,27 @@ fn previews_show_no_values() {
 #[test]
 fn servers_are_traced_measured_and_recorded_without_values() {
     sweep(&[all(&OF_A_SERVER), all(&OF_THE_PAST)].concat());
+}
+
+/// Values that the output is full of, or that its form would change.
+#[test]
+fn names_of_files_are_shown_with_their_references_and_the_rest_is_as_written() {
+    for value in ["tools", "value", "true", "a\tb\u{200b}c", "a\"b\\c"] {
+        let room = Sandbox::new();
+        std::fs::create_dir(room.path("work").join(value)).unwrap();
+        room.file(&format!("{value}/more.yaml"), "tools: [{ name: more, command: [echo, hi] }]\n");
+        room.file("tools.yaml", "discover: ['${D}']\n");
+        let show = |words: &[&str]| {
+            let words = ["--tools", "tools.yaml", "config", "show"].iter().chain(words);
+            room.toolhost(words.copied()).env("D", value).check()
+        };
+        let shown = show(&["--json"]).exits(0).json();
+        let files: Vec<_> =
+            shown["values"].as_array().unwrap().iter().map(|v| &v["file"]).collect();
+        let is_named = |file: &&&Value| file.as_str().unwrap().ends_with("/${D}/more.yaml");
+        assert_eq!(files.iter().filter(is_named).count(), 3, "{value}: {shown}");
+        assert!(shown["values"][1]["path"] == "tools.more.name", "{value}: {shown}");
+        let text = show(&[]);
+        assert!(text.exits(0).out().contains("${D}/more.yaml"), "{value}: {text}");
+    }
 }

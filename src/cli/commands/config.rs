@@ -71,11 +71,15 @@ pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
         ConfigAction::Check => check(context, format).await?,
         ConfigAction::Show => {
             let expanded = ExpandedValues::default();
-            let values = show::show(&context.load_request(), &*context.environment, &expanded);
+            let mut values = show::show(&context.load_request(), &*context.environment, &expanded);
             let masker = Masker::default();
             let references = masker.clone();
             expanded.listen(move |written, value| references.add_reference(written, value));
-            context.output.set_masker(masker);
+            // Only names of files hold what references lead to.
+            for ConfigValue { location, .. } in &mut values {
+                let file = masker.text(&location.file.to_string_lossy());
+                location.file = Arc::new(file.into());
+            }
             let value = ConfigValuesJson::from(values.as_slice());
             context.output.report(format, &value, || configuration::values(&values))?;
         }

@@ -349,16 +349,15 @@ async fn write_lines(
             first = frames.recv() => first,
         };
         let is_closing = first.is_none();
-        if is_closing {
-            // What is taken out makes no room for more.
-            frames.close();
-        }
+        // What is taken out then makes room for more, which is not waited for.
+        let mut waiting = if is_closing { frames.len() } else { usize::MAX };
         let mut next = first.or_else(|| frames.try_recv().ok());
         while let Some((frame, _room)) = next {
             bytes.extend_from_slice(&frame.bytes);
             bytes.push(b'\n');
             batch.push(frame.kind);
-            let is_more = is_closing || bytes.len() < CHUNK;
+            waiting = waiting.saturating_sub(1);
+            let is_more = if is_closing { waiting > 0 } else { bytes.len() < CHUNK };
             next = if is_more { frames.try_recv().ok() } else { None };
         }
         if is_closing {

@@ -11,7 +11,9 @@ use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::WarningSink;
-use crate::mcp::message::{INVALID_REQUEST, Incoming, PARSE_ERROR, ParsedInput, RpcMessage};
+use crate::mcp::message::{
+    INVALID_REQUEST, Incoming, PARSE_ERROR, ParsedInput, RpcMessage, trim_bytes,
+};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 
@@ -75,7 +77,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
                 }
                 ParsedInput::Messages(messages, _) => return Ok(messages),
                 ParsedInput::NonMessage(text) => {
-                    let is_json = serde_json::from_slice::<IgnoredAny>(&bytes).is_ok();
+                    let bytes = trim_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
+                    let is_json = serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
                     let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
                     (code, format!("not a JSON-RPC message: {text}"))
                 }

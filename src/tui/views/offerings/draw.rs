@@ -187,18 +187,19 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
             if parts.is_empty() {
                 page.line(Role::Dim, "empty");
             }
+            let look = TextLook::of(parts.iter());
             for part in parts.iter() {
-                part_of(&mut page, part, parts.len() > 1);
+                part_of(&mut page, part, parts.len() > 1, look);
             }
         }
         Some(OfferingResponse::Messages(about, messages)) => {
             if let Some(about) = about {
                 page.text(Role::Dim, about);
             }
+            let look = TextLook::of(messages.iter().map(|message| &message["content"]));
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
-                let content = message.get("content").unwrap_or(&Value::Null);
-                presentation::block(&mut page, content, TextLook::LaidOut);
+                presentation::block(&mut page, &message["content"], look);
             }
         }
     }
@@ -206,7 +207,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
 }
 
 /// One part of a resource, under its address where there are several.
-fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
+fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool, look: TextLook) {
     if is_one_of_several {
         page.heading(text_of(part, "uri").unwrap_or_default());
     }
@@ -215,13 +216,9 @@ fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
             let media_type = text_of(part, "mimeType").unwrap_or("text");
             page.fact("type", format!("{media_type}, {}", show_size(text.len() as u64)));
             let block = json!({ "type": "text", "text": text, "mimeType": media_type });
-            presentation::block(page, &block, TextLook::LaidOut);
+            presentation::block(page, &block, look);
         }
-        None => presentation::block(
-            page,
-            &json!({ "type": "resource", "resource": part }),
-            TextLook::LaidOut,
-        ),
+        None => presentation::block(page, &json!({ "type": "resource", "resource": part }), look),
     }
 }
 

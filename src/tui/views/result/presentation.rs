@@ -208,7 +208,10 @@ impl PresentationRequest {
         if let Some(table) = table {
             return ResultBody::Table(table);
         }
-        let look = if format == ResultFormat::Text { TextLook::AsSent } else { TextLook::LaidOut };
+        let look = match result.filter(|_| format != ResultFormat::Text) {
+            Some(result) => TextLook::of(&result.content),
+            None => TextLook::AsSent,
+        };
         text(&self.outcome, *activity, pictures, look).into()
     }
 }
