@@ -8,7 +8,7 @@ use ratatui::text::Text;
 
 use crate::config::consent::{ProjectRecord, TrustRequest};
 use crate::config::spec::Configuration;
-use crate::model::{Diagnostic, ErrorCause};
+use crate::model::{Diagnostic, ErrorCause, ErrorKind, Layer, SourceLocation};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
@@ -338,6 +338,23 @@ impl TrustStatus {
             request: configuration.trust_request.clone().map(Arc::new),
             untrusted: configuration.untrusted.len(),
             diagnostics: configuration.diagnostics.clone(),
+        }
+    }
+
+    /// What a person may be asked about. The error of a file of a trusted project that cannot be read:
+    /// nobody agrees to what it lacks.
+    pub fn to_ask(configuration: &Configuration) -> Result<Self, Error> {
+        let status = Self::of(configuration);
+        let is_change = status.request.as_ref().is_some_and(|request| request.previous.is_some());
+        let mut unread = configuration.unread.iter().filter(|(_, layer)| *layer == Layer::Project);
+        let problem = unread.find_map(|(path, _)| {
+            let is_its = |at: &SourceLocation| at.file.as_path() == path;
+            let mut problems = status.diagnostics.iter();
+            problems.find(|problem| problem.location.as_ref().is_some_and(is_its))
+        });
+        match problem.filter(|_| is_change) {
+            Some(problem) => Err(Error::of_diagnostic(ErrorKind::Config, problem.clone())),
+            None => Ok(status),
         }
     }
 }

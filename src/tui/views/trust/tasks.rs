@@ -123,11 +123,11 @@ impl HostFactory {
         lock(&self.current).as_ref().map(|current| Arc::clone(&current.host))
     }
 
-    fn check_trust(&self) -> TrustStatus {
+    fn check_trust(&self) -> Result<TrustStatus, Error> {
         // A person asks: code that appeared beside what is trusted is compared too.
         let request = LoadRequest { reviews_code: true, ..self.locator.options.files.clone() };
         let (configuration, _masker) = assembly::load(&request, &*self.environment);
-        TrustStatus::of(&configuration)
+        TrustStatus::to_ask(&configuration)
     }
 
     /// Has the host offer what the files say now. Settings that a host takes when it is built need
@@ -139,10 +139,11 @@ impl HostFactory {
         let (next, status) = match &*current {
             Some(current) if !current.reloader.needs_another_host(&loaded) => {
                 let mut status = TrustStatus::of(&loaded.configuration);
+                let to_ask = TrustStatus::to_ask(&loaded.configuration);
                 let files = WatchedFiles::of(&loaded.configuration, []);
                 match current.reloader.reload(loaded, NewErrors::Accepted) {
                     Ok(report) => status.diagnostics = report.diagnostics,
-                    Err(ReloadError::Untrusted(_)) => return Ok(FilesRead::HostKept(status)),
+                    Err(ReloadError::Untrusted(_)) => return to_ask.map(FilesRead::HostKept),
                     Err(ReloadError::Invalid(_)) => {
                         return Err(Error::internal(
                             "configuration errors must not stop this reload",
@@ -246,7 +247,7 @@ pub enum FilesRead {
 /// Looks how far the project is trusted; the host stays as it is.
 pub fn check() -> Task {
     let work =
-        async |context: TaskContext| blocking(move || Ok(context.host_factory.check_trust())).await;
+        async |context: TaskContext| blocking(move || context.host_factory.check_trust()).await;
     Task::new("check trust", work, |state, status| state.trust.checked(status, &mut state.context))
 }
 

@@ -1,5 +1,7 @@
 //! Tests of when trust is asked for, which answers count, and what a change of trust does.
 
+use std::path::PathBuf;
+
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
@@ -535,4 +537,20 @@ fn a_project_without_any_tool_says_why() {
     let words: Vec<&str> = seen.split_whitespace().collect();
     let text = "This project is not trusted: 2 entries do nothing yet. Press ! to see";
     assert!(words.join(" ").contains(text), "{seen}");
+}
+
+#[test]
+fn nobody_is_asked_about_what_a_file_lacks_that_cannot_be_read() {
+    let file = PathBuf::from("/p/tools.yaml");
+    let (path, text) = (Arc::new(file.clone()), Arc::from(""));
+    let at = SourceLocation { file: path, line: 1, column: 9, text };
+    let configuration = |previous| Configuration {
+        unread: vec![(file.clone(), Layer::Project)],
+        diagnostics: vec![Diagnostic::error("not valid YAML").with_location(at.clone())],
+        trust_request: untrusted(bundle(1, "2"), previous).request.as_deref().cloned(),
+        ..Configuration::default()
+    };
+    let error = TrustStatus::to_ask(&configuration(Some(bundle(2, "1")))).unwrap_err();
+    assert_eq!(error.location(), Some(&at), "{error}");
+    assert!(TrustStatus::to_ask(&configuration(None)).is_ok());
 }
