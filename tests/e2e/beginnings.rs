@@ -330,7 +330,11 @@ fn a_call_is_saved_run_changed_listed_and_forgotten() {
     // What was not dispatched is not kept.
     run(&["call", "nothing", "--save-as", "bad"]).exits(2);
     run(&["run", "bad"]).exits(2);
-    run(&["call", "echo", "message=a", "--save-as", "x", "--", TOOLHOST, "demo-server"]).exits(2);
+    // What cannot be saved is not called.
+    let nameless = run(&["call", "calculator", "expression=1", "--save-as", "b/d"]);
+    assert_eq!(nameless.exits(2).says(&["cannot save the call"]).out(), "");
+    let ad_hoc = ["call", "echo", "message=a", "--save-as", "x", "--", TOOLHOST, "demo-server"];
+    assert_eq!(run(&ad_hoc).exits(2).out(), "");
     let mode = room.path("config/toolhost/saved-calls.json").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let completed = room.toolhost(["--", "toolhost", "run", ""]).env("COMPLETE", "fish").check();

@@ -10,6 +10,7 @@ use crate::cli::curl;
 use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
+use crate::model::check_name;
 use crate::util::{text, units};
 
 /// Call a tool.
@@ -119,6 +120,9 @@ impl CallArgs {
 pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::RESULT)?;
     args.print_options().check()?;
+    if let Some(name) = &args.save_as {
+        check_save_as(name, context)?;
+    }
     if let Some(given) = &args.answers {
         context.set_answers(AnswerRules::read(given)?);
     }
@@ -142,12 +146,15 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
+fn check_save_as(name: &str, context: &CommandContext) -> Result<(), Error> {
     if context.global.ad_hoc.is_some() {
         return Err(Error::usage("--save-as does not work with an ad-hoc server")
-            .with_hint("add the server to mcp.yaml: toolhost add NAME -- COMMAND")
-            .into());
+            .with_hint("add the server to mcp.yaml: toolhost add NAME -- COMMAND"));
     }
+    check_name(name).map_err(|error| Error::usage(format!("cannot save the call: {error}")))
+}
+
+fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
     let call = SavedCall {
         tool: args.name.clone(),
         words: args.words.clone(),
