@@ -160,6 +160,8 @@ cleanup:
     assert!(room.path("work/notes").exists(), "cleanup ran");
     let stopped = test(&room, &["flow.yaml", "--fail-fast", "--yes", "--only", "*"]).check();
     assert!(stopped.exits(8).out().contains("1 skipped"), "{stopped}");
+    let nothing = test(&room, &["flow.yaml", "--only", "nope"]).check();
+    nothing.exits(2).says(&["no test matches 'nope'", "wrong"]);
     room.file("broken.yaml", "setup: [{ tool: nowhere }]\ntests: [{ tool: echo }]\n");
     let report = test(&room, &["broken.yaml", "--json"]).check().exits(8).json();
     assert_eq!((&report["failed"], &report["skipped"]), (&json!(1), &json!(1)));

@@ -81,6 +81,10 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
         }
     }
     refuse(problems)?;
+    if let Some(only) = &args.only {
+        let tests = suites.iter().flat_map(|(_, suite, _)| &suite.tests);
+        require_match(only, tests.map(|case| case.name.as_str()).collect())?;
+    }
     let names: Vec<String> = suites
         .iter()
         .flat_map(|(_, suite, _)| suite.cases())
@@ -119,6 +123,15 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
     }
     context.output.report(format, &report, || report.summary())?;
     conclude(report.failure())
+}
+
+fn require_match(only: &str, names: Vec<&str>) -> Result<(), Error> {
+    if names.iter().any(|name| pattern::matches(only, name)) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("no test matches '{only}'"))
+        .with_details(names.into_iter().map(str::to_owned))
+        .with_hint("these are the tests; a pattern may have * and ?"))
 }
 
 fn refuse(problems: Vec<Diagnostic>) -> Result<(), Error> {
