@@ -175,6 +175,9 @@ fn junit_holds_whatever_a_tool_said() {
         "j.yaml",
         &format!("tests:\n  - {{ name: \"<a&\\\"\", tool: echo, args: {{ text: \"{text}\" }}, expect: {{ contains: no }} }}\n"),
     );
+    let nowhere = test(&room, &["j.yaml", "--junit", "none/out.xml"]).check();
+    nowhere.exits(2).says(&["--junit: cannot save to", "there is no directory"]);
+    assert_eq!(nowhere.out(), "");
     test(&room, &["j.yaml", "--junit", "out.xml"]).check().exits(8);
     let xml = std::fs::read_to_string(room.path("work/out.xml")).unwrap();
     assert!(xml.contains("name=\"&lt;a&amp;&quot;\"") && xml.contains("failures=\"1\""), "{xml}");
@@ -211,6 +214,8 @@ fn calls_of_the_history_become_tests() {
     assert!(!text.contains("hunter2"), "{text}");
     let finished = test(&room, &["made.yaml", "--only", "calculator*"]).check();
     assert!(finished.exits(0).out().contains("2 tests passed"), "{finished}\n{text}");
+    let nowhere = ["history", "save", ids[2], "--as-test", "none/made.yaml"];
+    room.toolhost(nowhere).check().exits(2).says(&["there is no directory"]);
     // A file that is something else stays as it is.
     let other = "tests: []\nsetup: []\n";
     room.file("other.yaml", other);

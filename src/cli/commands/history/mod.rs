@@ -5,7 +5,7 @@ mod rerun;
 
 use crate::cli::commands::call_selection::CallSelection;
 use crate::cli::commands::prelude::*;
-use crate::cli::records;
+use crate::cli::{records, save};
 use crate::config::suite;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryLookup};
@@ -119,6 +119,8 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
 
 fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult {
     context.format(formats::TEXT)?;
+    save::check_writable(&context.environment.cwd().join(path))
+        .map_err(|error| Error::usage(format!("--as-test: {}", error.message())))?;
     let mut tests = Vec::new();
     for id in ids {
         let entry = find_entry(id, context)?;

@@ -5,6 +5,7 @@ mod report;
 
 use super::prelude::*;
 use crate::cli::answers::AnswerRules;
+use crate::cli::save;
 use crate::config::suite::{Snapshots, Suite, TestCase};
 use crate::host::content::filter_input;
 use crate::host::request::{CallOutcome, CallRequest};
@@ -71,6 +72,10 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     if let Some(answers) = &args.answers {
         context.set_answers(AnswerRules::read(answers)?);
+    }
+    if let Some(path) = &args.junit {
+        save::check_writable(&context.environment.cwd().join(path))
+            .map_err(|error| Error::usage(format!("--junit: {}", error.message())))?;
     }
     let mut suites = Vec::new();
     let mut problems = Vec::new();
