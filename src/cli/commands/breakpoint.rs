@@ -69,6 +69,10 @@ impl BreakArgs {
     fn change(&self) -> Result<BreakpointChange, Error> {
         Ok(match &self.pattern {
             Some(pattern) if self.remove => BreakpointChange::Remove(Some(pattern.clone())),
+            Some(pattern) if pattern.is_empty() => {
+                return Err(Error::usage("the pattern of a breakpoint is empty")
+                    .with_hint("'*' stops the calls of all tools"));
+            }
             Some(pattern) => BreakpointChange::Set(Breakpoint {
                 pattern: pattern.clone(),
                 client: self.client.clone(),
@@ -140,7 +144,8 @@ fn report(change: &BreakpointChange, list: &BreakpointList, context: &CommandCon
         }
         BreakpointChange::Nothing | BreakpointChange::Remove(_) => {}
     }
-    if list.consoles == 0 && !list.rules.is_empty() {
+    let is_removal = matches!(change, BreakpointChange::Remove(_));
+    if list.consoles == 0 && !list.rules.is_empty() && !is_removal {
         context
             .output
             .warn("no console is attached, so nothing stops: run 'toolhost' in another terminal");

@@ -53,6 +53,7 @@ fn a_call_of_an_agent_stops_and_goes_on_as_a_person_edited_it() {
     let Some(room) = trusted() else { return };
     let missing = room.toolhost(["break", "sum"]).go();
     missing.exits(4).says(&["no background host is running", "'toolhost up' starts one"]);
+    room.toolhost(["break", ""]).go().exits(2).says(&["pattern of a breakpoint is empty"]);
     room.toolhost(["up"]).go().exits(0);
     let set = room.toolhost(["break", "su?", "--client", "Claude", "--limit", "20m"]).go();
     set.exits(0).says(&["stop before they are sent", "no console is attached"]);
