@@ -13,6 +13,7 @@ use super::lifecycle::Agreement;
 use super::message::RawJson;
 use super::session::{McpSession, OwnedSession, SentRequest};
 use crate::model::{CallId, Error, ErrorPhase, JsonObject, QuestionAbilities};
+use crate::util::units::show_duration;
 
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use super::session::ProgressListener;
@@ -224,11 +225,12 @@ impl Connection {
         let waiting = self.wire().waiting_for(&request.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
-            let limit = options.total_timeout.as_secs_f64();
-            format!("no response to {method} within {limit} s in total (max_total){waiting}")
+            let limit = show_duration(options.total_timeout);
+            format!("no response to {method} within {limit} in total (max_total){waiting}")
         } else {
-            let limit = options.idle_timeout.as_secs_f64();
-            format!("no response to {method} and no progress for {limit} s (timeout){waiting}")
+            let limit = show_duration(options.idle_timeout);
+            let keys = if options.call.is_some() { "timeout or --idle-timeout" } else { "timeout" };
+            format!("no response to {method} and no progress for {limit} ({keys}){waiting}")
         };
         Error::timeout(message).with_details(self.protocol_warnings())
     }

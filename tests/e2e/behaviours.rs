@@ -135,6 +135,14 @@ fn no_text_of_a_server_steers_the_terminal() {
 }
 
 #[test]
+fn a_server_that_is_silent_for_too_long_is_given_up_with_the_option_that_said_so() {
+    let house = House::new("never-answers-call");
+    let words = ["call", "srv-echo", "message=hi", "--idle-timeout", "300ms"];
+    let finished = house.run(words).check();
+    finished.exits(7).says(&["no progress for 300 ms (timeout or --idle-timeout)"]);
+}
+
+#[test]
 fn errors_and_stderr_of_a_server_do_not_steer_the_terminal_either() {
     for fault in ["init-error", "rpc-error", "stderr-ansi", "ansi-banner", "log-ansi"] {
         let house = House::new(fault);
