@@ -1,11 +1,12 @@
 //! A run in a few sentences: what a person wants to know first.
 
-use super::baseline::{BaselineChange, BaselineReport, RegressionVerdict};
+use super::baseline::{BaselineChange, BaselineReport, GATED_STATISTICS, RegressionVerdict};
 use super::bench_result::BenchFindings;
 use super::compare::{RatioVerdict, TargetComparison, letter};
 use super::formatting;
 use super::plan::{LoadModel, Sharing};
 use super::report::{BenchReport, ErrorReport, TargetReport};
+use super::statistic::Statistic;
 use super::threshold::ThresholdResult;
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
@@ -182,11 +183,14 @@ fn thresholds(judged: &[ThresholdResult]) -> Vec<ReportLine> {
 fn baseline(baseline: &BaselineReport) -> Vec<ReportLine> {
     let file = &baseline.file;
     let several = baseline.targets.len() > 1;
+    let judged = GATED_STATISTICS.map(Statistic::name).join(", ");
     let of = |change: &BaselineChange| {
         let name = if several { format!(" {}", change.tool) } else { String::new() };
         let verdict = change.verdict();
         let tone = verdict.map_or(LineTone::Plain, RegressionVerdict::tone);
-        let verdict = verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.label()));
+        let verdict = verdict.map_or_else(String::new, |verdict| {
+            format!("; --max-regression of {judged}: {}", verdict.label())
+        });
         let all = change.lines();
         // What failed says more than the first figure does.
         let line = all.iter().find(|line| line.ends_with("FAIL")).or_else(|| all.first());

@@ -329,7 +329,9 @@ fn a_run_is_kept_and_compared_with() {
     first.exits(0).says(&["saved first.json"]);
     let words = ["-n", "30", "--baseline", "first.json", "--max-regression", "10000%"];
     let second = house.bench(&words).check();
-    assert!(second.exits(0).out().contains("since first.json: "), "{second}");
+    let told = second.exits(0).out();
+    assert!(told.contains("since first.json: "), "{second}");
+    assert!(told.contains("; --max-regression of mean, p95, "), "{second}");
     let words: Vec<&str> = words.iter().copied().chain(["-v"]).collect();
     let whole = house.bench(&words).check();
     assert!(whole.exits(0).out().contains("Compared with first.json"), "{whole}");
