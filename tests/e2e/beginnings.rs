@@ -434,5 +434,7 @@ fn the_source_column_says_what_the_option_takes() {
     assert!(names("demo").lines().all(|name| name.starts_with("demo-")));
     assert_eq!(names("pipeline").lines().count(), 1);
     assert!(names("internal").contains("calculator") && !names("internal").contains("demo-"));
-    room.toolhost(["list", "--source", "nothing"]).check().exits(2);
+    let unknown = room.toolhost(["list", "--source", "nothing"]).check();
+    unknown.exits(2).says(&["there is no source 'nothing'", "internal, builtin"]);
+    room.toolhost(["list", "--kind", "comand"]).check().exits(2).says(&["no kind 'comand'"]);
 }

@@ -75,6 +75,11 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
                 || args.patterns.iter().any(|p| pattern::matches(p, &name)))
     });
     exported.tools.retain(|_| selected.next().unwrap_or(false));
+    let is_match =
+        |p: &&String| offered.iter().any(|tool| pattern::matches(p, &tool.definition.name.full()));
+    for unmatched in args.patterns.iter().filter(|p| !is_match(p)) {
+        context.output.warn(&format!("no tool matches '{unmatched}'"));
+    }
     warn_of_size(&exported, dialect, &context.output);
     warn_of_downgrades(&exported, dialect, &context.output);
     context.output.value(format, &exported.definitions())?;

@@ -67,6 +67,7 @@ const SAFETY_LEVELS: &[Choice<Safety>] = &[
 pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
+    let source = args.source.as_deref();
     let args = &by_source(args.clone());
     let reach = reach(args);
     let starts = match &reach {
@@ -88,6 +89,10 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
     let names: BTreeSet<&str> = owners.chain(servers).collect();
+    if let Some(word) = source {
+        require_source(word, &assembly.configuration, &names)?;
+    }
+    require_kinds(&args.kind, &catalogue.tools)?;
     entry_checks::require_servers(&assembly.configuration, &args.server, &names)?;
     let flagged = (args.flagged || context.output.verbosity() > 0)
         .then(|| flagged(&catalogue.tools, |_| true, args.flagged));
@@ -258,6 +263,39 @@ fn by_source(mut args: ListArgs) -> ListArgs {
         if is_kind { args.kind.push(word) } else { args.server.push(word) }
     }
     args
+}
+
+fn known_kinds() -> BTreeSet<&'static str> {
+    assembly::kind_words().iter().map(|kind| kind.key).chain([MCP]).collect()
+}
+
+fn require_source(
+    word: &str,
+    configuration: &Configuration,
+    names: &BTreeSet<&str>,
+) -> Result<(), Error> {
+    let kinds = known_kinds();
+    // An entry that is out of service has an error of its own.
+    let is_entry = configuration.disabled.iter().any(|entry| entry.name == word)
+        || configuration.untrusted.iter().any(|entry| entry.name == word);
+    if is_entry || word == INTERNAL || kinds.contains(word) || names.contains(word) {
+        return Ok(());
+    }
+    let known: Vec<&str> =
+        std::iter::once(INTERNAL).chain(kinds).chain(names.iter().copied()).collect();
+    Err(Error::usage(format!("there is no source '{word}'"))
+        .with_hint(format!("known: {}", known.join(", "))))
+}
+
+fn require_kinds(words: &[String], tools: &[Arc<ToolDefinition>]) -> Result<(), Error> {
+    let mut kinds = known_kinds();
+    kinds.extend(tools.iter().map(|tool| tool.kind));
+    let Some(word) = words.iter().find(|word| !kinds.contains(word.as_str())) else {
+        return Ok(());
+    };
+    let known: Vec<&str> = kinds.into_iter().collect();
+    Err(Error::usage(format!("there is no kind '{word}'"))
+        .with_hint(format!("known: {}", known.join(", "))))
 }
 
 fn reach(args: &ListArgs) -> ListScope {

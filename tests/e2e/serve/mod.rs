@@ -378,6 +378,8 @@ fn tools_are_exported_for_the_model_that_is_named() {
         .exits(2)
         .says(&["no known model family"]);
     room.toolhost(["export"]).go().exits(2);
+    let nothing = room.toolhost(["export", "--format", "openai", "nope"]).go();
+    nothing.exits(0).says(&["no tool matches 'nope'"]);
 }
 
 #[test]
