@@ -202,7 +202,7 @@ pub fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
         (Some(name), Some(version)) => Some(format!("{name} {version}")),
         (name, _) => name.map(str::to_owned),
     };
-    fact("identifies as", identity);
+    fact("identity", identity);
     let era = server.era.map(crate::model::Era::as_str);
     fact(
         "protocol",
@@ -439,7 +439,7 @@ mod tests {
 
         Facts
           transport    stdio, npx server-github
-          identifies as  gh 1.2
+          identity     gh 1.2
           protocol     2025-11-25 (legacy)
           pid          4242
           memory       48.0 MiB
