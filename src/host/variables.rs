@@ -17,7 +17,10 @@ pub(super) fn check(
             "toolhost sets it: --session names the session, --context user_id=NAME the user",
         )
     } else if !is_setting(name) {
-        error.with_hint("it may decide which code runs: set it under 'env' in the entry")
+        error.with_hint(format!(
+            "by its name it may decide which code runs: set it under 'env' in the entry, or \
+             declare one such as APP_ID in 'context_env'; --context {name}:=JSON is metadata"
+        ))
     } else {
         error.with_hint(format!(
             "declare it in the entry: 'context_env: [{name}]'; --context {name}:=JSON is metadata"

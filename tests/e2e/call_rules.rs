@@ -36,6 +36,9 @@ fn a_call_sets_only_what_the_entry_declares() {
     run(&["show", "--context", "OTHER_ID=7"])
         .exits(2)
         .says(&["'OTHER_ID' cannot be set by a call of 'show'", "context_env: [OTHER_ID]"]);
+    run(&["show", "--context", "foo=bar"])
+        .exits(2)
+        .says(&["such as APP_ID in 'context_env'", "--context foo:=JSON is metadata"]);
     run(&["shell", "--context", "BASH_FUNC_ls%%=() { touch ran; }"])
         .exits(2)
         .says(&["may decide which code runs"]);
