@@ -322,9 +322,10 @@ pub struct ArgumentRows(Vec<Arc<LoadCall>>);
 impl ArgumentRows {
     pub async fn check(rows: Vec<JsonObject>, target: &LoadTarget) -> Result<Self, Error> {
         let mut calls = Vec::with_capacity(rows.len());
+        let place = |number: usize| format!("row {number} of the arguments, blank lines aside");
         for (number, row) in (1..).zip(rows) {
             let call = target.prepare(CallArguments::Object(row)).await;
-            calls.push(Arc::new(call.map_err(|error| error.context(&format!("row {number}")))?));
+            calls.push(Arc::new(call.map_err(|error| error.context(&place(number)))?));
         }
         if calls.is_empty() {
             return Err(Error::usage("there are no rows of arguments"));
@@ -369,7 +370,11 @@ pub fn read_lines(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
                 return Err(refused(&why));
             }
             Err(error) => {
-                return Err(refused(&format!("line {} is not valid JSON: {error}", index + 1)));
+                let (line, column) = (index + 1, error.column());
+                let why = error.to_string();
+                let why = why.split(" at line ").next().unwrap_or_default();
+                let what = format!("line {line}, column {column} is not valid JSON: {why}");
+                return Err(refused(&what));
             }
         }
     }

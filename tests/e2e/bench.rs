@@ -304,7 +304,11 @@ fn arguments_come_line_by_line_and_are_checked_before_the_first_call() {
         .collect();
     assert_eq!(sent, ["one", "two", "one", "two"]);
     house.room.file("wrong.jsonl", "{\"message\": \"one\"}\n{\"massage\": \"two\"}\n");
-    run("wrong.jsonl").exits(2).says(&["message", "row 2"]);
+    run("wrong.jsonl").exits(2).says(&["message", "row 2 of the arguments"]);
+    house.room.file("broken.jsonl", "{\"message\": \"one\"}\n\n{x}\n");
+    let broken = run("broken.jsonl");
+    broken.exits(2).says(&["broken.jsonl': line 3, column 2 is not valid JSON: "]);
+    assert!(!broken.err().contains("at line"), "{broken}");
     assert_eq!(house.calls(), 4);
 }
 
