@@ -96,14 +96,16 @@ tests:
   - { tool: echo, expect: { error: tol } }
   - { name: echo, tool: echo, expect: { jq: '.[' } }
   - { args: {} }
+  - { tool: echo, expect: { equls: 1 } }
 ",
     );
     let finished = test(&room, &["bad.yaml"]).check();
     finished.exits(9).says(&[
         "bad.yaml:2:",
-        "did you mean 'expect'",
+        "(did you mean 'expect'?)",
         "bad.yaml:3:",
-        "'tol' is no kind of failure",
+        "'tol' is no kind of failure (did you mean 'tool'?)",
+        "(did you mean 'equals'?)",
         "bad.yaml:4:",
         "bad.yaml:5:",
     ]);

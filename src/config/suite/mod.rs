@@ -191,6 +191,14 @@ fn case(keys: Located<TestKeys>, names: &mut BTreeSet<String>, problems: &Diagno
         let hint = format!("expected one of {}", kinds.join(", "));
         problems.push(problem.with_hint(hint).with_suggestion(kind, kinds));
     }
+    if let Some(exit) = expect.exit
+        && exit != 0
+        && !ErrorKind::ALL.iter().any(|kind| kind.exit_code() == exit)
+    {
+        let problem = Diagnostic::error(format!("no call has the exit code {exit}"))
+            .with_hint("expected 0 to 11, as 'toolhost call' has them, or 130");
+        problems.push(problem.with_location(location.clone()));
+    }
     if let Some(limits) = &expect.latency
         && !(1..=MAX_CALLS).contains(&limits.calls.unwrap_or(1))
     {
@@ -282,6 +290,7 @@ mod tests {
             "tests: [{tool: a, expect: {latency: {p42: 1s}}}]",
             "tests: [{tool: a, expect: {latency: {calls: 0, p50: 1s}}}]",
             "tests: [{tool: a, expect: {latency: {calls: 1000001, p50: 1s}}}]",
+            "tests: [{tool: a, expect: {exit: 77}}]",
             "tests: [{tool: a}]\ntests: [{tool: b}]",
         ] {
             assert!(!parsed(text).unwrap_err().is_empty(), "{text}");

@@ -141,11 +141,21 @@ fn require_match(only: &str, names: Vec<&str>) -> Result<(), Error> {
 
 fn refuse(problems: Vec<Diagnostic>) -> Result<(), Error> {
     let mut problems = problems.into_iter();
-    let Some(first) = problems.next() else { return Ok(()) };
+    let Some(mut first) = problems.next() else { return Ok(()) };
+    let with_hint = |message: &str, hint: Option<String>| match hint {
+        Some(hint) => format!("{message} ({hint})"),
+        None => message.to_owned(),
+    };
     let others = problems.map(|problem| {
         let place = problem.location.as_ref().map(present::caret::location);
-        format!("{}: {}", place.unwrap_or_default(), problem.message)
+        let message = with_hint(&problem.message, problem.hint);
+        format!("{}: {message}", place.unwrap_or_default())
     });
+    let others: Vec<String> = others.collect();
+    // Below the others, the hint would seem to be about the last of them.
+    if !others.is_empty() {
+        first.message = with_hint(&first.message, first.hint.take());
+    }
     Err(Error::of_diagnostic(ErrorKind::Config, first).with_details(others))
 }
 
