@@ -78,7 +78,10 @@ fn a_call_is_made_again_and_compared() {
     let differ = room.toolhost(["history", "diff", ids[2], ids[0], "--json"]).check();
     assert_eq!(differ.json()["equal"], false);
     room.toolhost(["history", "diff", ids[2], "--replay"]).check().exits(0);
-    room.toolhost(["history", "diff", ids[2]]).check().exits(2);
+    room.toolhost(["history", "diff", ids[2]])
+        .check()
+        .exits(2)
+        .says(&["no call to compare", "--rerun"]);
     room.toolhost(["call", "uuid"]).check().exits(0);
     room.toolhost(["history", "diff", "last", "--replay"]).check().exits(8);
 }

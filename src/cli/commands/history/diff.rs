@@ -16,8 +16,7 @@ pub struct HistoryDiffArgs {
     #[arg(add = ArgValueCompleter::new(complete::calls))]
     pub id: String,
     /// ID of the call to compare with
-    #[arg(required_unless_present = "rerun", conflicts_with = "rerun",
-          add = ArgValueCompleter::new(complete::calls))]
+    #[arg(conflicts_with = "rerun", add = ArgValueCompleter::new(complete::calls))]
     pub other: Option<String>,
     /// Compare with a new run of the same call
     #[arg(long, visible_alias = "replay")]
@@ -32,6 +31,11 @@ pub struct HistoryDiffArgs {
 
 pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
+    if args.other.is_none() && !args.rerun {
+        return Err(Error::usage(format!("there is no call to compare '{}' with", args.id))
+            .with_hint("name another call, or compare with a new run of the same one: --rerun")
+            .into());
+    }
     let entry = super::find_entry(&args.id, context)?;
     let now = if let Some(other) = &args.other {
         CallText::of(&super::find_entry(other, context)?)
