@@ -19,8 +19,8 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
     let columns = TraceColumns::of(room + 2, state);
-    let chosen = state.trace.window(1).next();
-    let Some((_, item)) = chosen.filter(|_| width >= 60) else { return Line::default() };
+    let newest = state.trace.newest(1).next();
+    let Some(item) = newest.filter(|_| width >= 60) else { return Line::default() };
     let line = row(styler, item, columns);
     let head = styler.dim(" trace ");
     let tail = styler.dim(format!(" {way}"));
@@ -33,7 +33,11 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = "Messages to and from servers appear here.";
         return pen.put(pen.line(Role::Dim, text), inner);
     }
-    rows(pen, state, inner, false);
+    let columns = TraceColumns::of(usize::from(inner.width), state);
+    for (item, place) in state.trace.newest(inner.height.into()).zip(inner.rows()) {
+        let line = row(pen.styler, item, columns);
+        pen.put(pane::pointed(pen.styler, line, None, place.width), place);
+    }
 }
 
 fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -45,16 +49,10 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = if all == 0 { "No messages yet." } else { NO_MATCHES };
         return pen.put(pen.line(Role::Dim, text), inner);
     }
-    rows(pen, state, inner, true);
-}
-
-fn rows(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_cursor: bool) {
-    let columns = TraceColumns::of(usize::from(area.width), state);
-    if has_cursor {
-        pen.selectable(area, state.trace.list(), state.trace.counts().1);
-    }
-    for ((is_chosen, item), place) in state.trace.window(area.height.into()).zip(area.rows()) {
-        let (line, mark) = (row(pen.styler, item, columns), pen.mark(is_chosen && has_cursor));
+    let columns = TraceColumns::of(usize::from(inner.width), state);
+    pen.selectable(inner, trace.list(), shown);
+    for ((is_chosen, item), place) in trace.window(inner.height.into()).zip(inner.rows()) {
+        let (line, mark) = (row(pen.styler, item, columns), pen.mark(is_chosen));
         pen.put(pane::pointed(pen.styler, line, mark, place.width), place);
     }
 }

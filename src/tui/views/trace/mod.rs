@@ -200,6 +200,12 @@ impl TraceView {
         numbers.filter_map(|number| Some((*number == self.chosen, self.ring.get(*number)?)))
     }
 
+    /// The newest of the lines that are shown, at most so many, the oldest first.
+    pub fn newest(&self, count: usize) -> impl Iterator<Item = &TraceItem> + '_ {
+        let first = self.found.len().saturating_sub(count);
+        self.found.iter().skip(first).filter_map(|number| self.ring.get(*number))
+    }
+
     pub fn chosen(&self) -> Option<&TraceItem> {
         self.ring.get(self.chosen).filter(|_| !self.found.is_empty())
     }

@@ -179,6 +179,16 @@ fn the_newest_line_is_followed_until_another_is_selected() {
 }
 
 #[test]
+fn other_views_show_the_newest_message_also_while_another_is_chosen() {
+    let mut state = sample();
+    press(&mut state, "g");
+    state.update(crossed("files", asked(61, "ping", &json!({}))));
+    press(&mut state, "1");
+    let seen = picture(&state, ASCII);
+    assert!(seen.contains("#61 ping"), "{seen}");
+}
+
+#[test]
 fn frames_are_copied_alone_or_with_what_belongs_to_them() {
     let mut state = sample();
     let copied = |effects: Vec<AppEffect>| match effects.as_slice() {
