@@ -76,7 +76,8 @@ fn a_call_of_an_agent_stops_and_goes_on_as_a_person_edited_it() {
     // Calls of others go on meanwhile.
     assert_eq!(call(&room, &["sum", "expression=1+2"]).json()["output"], "3");
     pty.type_keys("e").expect_shown("Stopped at a breakpoint  sum");
-    pty.type_keys("\u{15}2+2").expect_shown("2+2").type_keys(F5).expect_shown("sum goes on");
+    pty.type_keys("\u{15}2+2").expect_shown("2+2").type_keys(F5);
+    pty.expect_shown("sum goes on with the edited arguments");
     let answer = outcome(&agent.response(1));
     assert_eq!(text(&answer), "4", "{answer}");
     let record = newest_record(&room);
@@ -119,7 +120,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     let first = room.toolhost(["call", "sum", "expression=6*7"]).start();
     stopped(&mut pty, "6*7").type_keys("r").expect_shown("gets this JSON");
     pty.type_keys("nonsense").type_keys(F5).expect_shown("this is not JSON");
-    pty.type_keys("\u{15}{\"n\": 9}").type_keys(F5).expect_shown("sum goes on");
+    pty.type_keys("\u{15}{\"n\": 9}").type_keys(F5).expect_shown("sum was answered in its place");
     let answered = first.finish();
     answered.exits(0);
     assert_eq!(answered.json(), json!({ "n": 9 }));
@@ -131,7 +132,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
         .expect_shown("42")
         .type_keys("e")
         .expect_shown("gets this text");
-    pty.type_keys("\u{15}43").type_keys(F5).expect_shown("sum goes on");
+    pty.type_keys("\u{15}43").type_keys(F5).expect_shown("sum goes on with the edited result");
     assert_eq!(second.finish().exits(0).out().trim(), "43");
     let stop = newest_record(&room)["breakpoints"][0].clone();
     assert_eq!((&stop["on"], &stop["outcome"]), (&json!("result"), &json!("edited")));
@@ -142,7 +143,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     room.toolhost(["break", "sum"]).go().exits(0);
     let fourth = room.toolhost(["call", "sum", "expression=6*7"]).start();
     stopped(&mut pty, "6*7").type_keys("r").expect_shown("gets this text");
-    pty.type_keys(F5).expect_shown("sum goes on");
+    pty.type_keys(F5).expect_shown("sum was answered in its place");
     assert_eq!(fourth.finish().exits(0).out().trim(), "43");
     room.toolhost(["break", "--remove"]).go().exits(2);
     room.toolhost(["break", "--remove", "other"]).go().exits(2).says(&["no breakpoint has"]);

@@ -195,8 +195,14 @@ impl InboxView {
 
 fn release(held: &HeldCall, answer: HoldAnswer, context: &mut AppContext) {
     let (hold, name) = (held.hold, held.definition.name.full());
-    let is_refused = matches!(answer, HoldAnswer::Refuse(_));
-    context.show_status(format!("{name} {}", if is_refused { "was refused" } else { "goes on" }));
+    let became = match &answer {
+        HoldAnswer::Continue => "goes on",
+        HoldAnswer::Arguments(_) => "goes on with the edited arguments",
+        HoldAnswer::Result(_) if held.result.is_some() => "goes on with the edited result",
+        HoldAnswer::Result(_) => "was answered in its place",
+        HoldAnswer::Refuse(_) => "was refused",
+    };
+    context.show_status(format!("{name} {became}"));
     let by = format!("console (pid {})", std::process::id());
     let what = ("release", hold, answer.clone());
     let work = async move |context: TaskContext| context.deps.host.release(hold, answer, by).await;

@@ -448,6 +448,18 @@ fn a_stopped_call_is_a_window_and_a_key_decides() {
 }
 
 #[test]
+fn a_stopped_call_that_was_answered_does_not_go_on() {
+    let mut state = sample();
+    stop(&mut state, 1, None);
+    typed(&mut state, "r");
+    typed(&mut state, "42");
+    let task = released(&press(&mut state, &[KeyPress::F(5)]));
+    assert!(task.starts_with(r#"("release", 1, Result("#), "{task}");
+    let message = state.context.message.as_ref().unwrap();
+    assert_eq!(message.text, "calculator was answered in its place");
+}
+
+#[test]
 fn what_is_made_of_a_stopped_call_is_written_in_the_inbox() {
     let mut state = sample();
     stop(&mut state, 1, None);
