@@ -378,7 +378,12 @@ impl AppState {
         let (view, context) = self.active_view();
         if let Some(filter) = view.filter_mut().filter(|filter| filter.is_typed) {
             match action {
-                Action::Open => filter.is_typed = false,
+                Action::Open => {
+                    filter.is_typed = false;
+                    if view.is_list_empty() {
+                        return;
+                    }
+                }
                 Action::Back => {
                     filter.set("");
                     return view.on_text_changed(context);

@@ -252,6 +252,18 @@ fn a_slash_looks_for_a_row_in_every_list_and_presses_no_other_key() {
 }
 
 #[test]
+fn a_filter_without_matches_opens_nothing_and_esc_clears_it() {
+    for view in [ViewId::Trace, ViewId::History] {
+        let mut state = sample();
+        state.show(view);
+        press(&mut state, &["/", "nope", "<enter>"]);
+        assert_eq!(state.context.focus, view.panes()[0], "{view:?}");
+        press(&mut state, &["<esc>"]);
+        assert_eq!(state.view_state(view).filter().unwrap().text(), "", "{view:?}");
+    }
+}
+
+#[test]
 fn how_a_result_is_shown_belongs_to_its_tool() {
     let mut state = sample();
     press(&mut state, &["<esc>", "v"]);
