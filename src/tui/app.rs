@@ -126,6 +126,7 @@ impl AppState {
     /// Whether a key currently has no effect.
     pub fn is_unavailable(&self, binding: &Binding) -> bool {
         let view = self.view_state(self.context.view);
+        let is_bench = self.context.view == ViewId::Bench && !self.has_overlay();
         match (binding.action, &self.trust.window) {
             _ if self.lacks_row(binding) && !self.has_overlay() => true,
             (Action::Trust, _) => self.trust.question.is_none(),
@@ -135,6 +136,8 @@ impl AppState {
             }
             // Other forms fill in something else than the call of a tool.
             (Action::SaveCall, _) => self.context.view != ViewId::Tools,
+            // The plan of a benchmark is no form of a schema.
+            (Action::Validate | Action::SwitchForm, _) => is_bench,
             (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
