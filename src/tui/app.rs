@@ -138,6 +138,8 @@ impl AppState {
             (Action::SaveCall, _) => self.context.view != ViewId::Tools,
             // The plan of a benchmark is no form of a schema.
             (Action::Validate | Action::SwitchForm, _) => is_bench,
+            (Action::Run, _) => is_bench && self.bench.is_running(),
+            (Action::Stop | Action::Pause, _) => is_bench && !self.bench.is_running(),
             (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,

@@ -136,10 +136,11 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     let Some(run) = &bench.run else {
         let has_tool = !bench.form.text(PlanField::ToolA).is_empty();
         let missing = if has_tool { "Nothing measured yet." } else { "No tool chosen yet." };
+        let starts = starts(&bench.form);
         let keys = [
             ("a", "chooses the tool to measure"),
             ("b", "chooses one to compare it with"),
-            ("Enter", "starts: 1,000 calls or 10 s"),
+            ("Enter", starts.as_str()),
         ];
         return styler.empty(missing, &keys, cells(height));
     };
@@ -185,6 +186,16 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
         lines.extend(targets.flat_map(|(at, target)| block(at, target, width, each)));
     }
     lines
+}
+
+/// What Enter does, and when such a run ends.
+fn starts(plan: &PlanForm) -> String {
+    match (plan.text(PlanField::Calls), plan.text(PlanField::Duration)) {
+        ("", "") => "starts: 1,000 calls or 10 s".to_owned(),
+        (calls, "") => format!("starts: {calls} calls"),
+        ("", duration) => format!("starts: {duration}"),
+        (calls, duration) => format!("starts: {calls} calls or {duration}"),
+    }
 }
 
 fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {

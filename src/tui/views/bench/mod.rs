@@ -298,11 +298,11 @@ fn pick(side: TargetSide, context: &mut AppContext) {
 #[rustfmt::skip]
 pub const BENCH: KeyTable = KeyTable { name: "bench", title: "Benchmark", rows: &[
     row(&[Enter, F(5)], Action::Run, "start", "start the run"),
+    row(&[Char('x')], Action::Stop, "stop", "stop the run and keep its results"),
+    row(&[Char(' ')], Action::Pause, "pause", "pause or resume"),
     row(&[Char('a'), Char('/')], Action::TargetA, "tool A", "choose tool A"),
     row(&[Char('b')], Action::TargetB, "tool B", "choose tool B, to compare with A"),
     row(&[Char('e')], Action::Fill, "edit", "edit the plan entry"),
-    row(&[Char('x')], Action::Stop, "stop", "stop the run and keep its results"),
-    row(&[Char(' ')], Action::Pause, "pause", "pause or resume"),
     row(&[Char('E')], Action::Export, "export", "export the run: .json .csv .md .html"),
     row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the run as a command"),
     row(&[Delete], Action::Unset, "", "unset the entry"),
