@@ -329,6 +329,12 @@ fn a_server_that_fails_is_named_in_the_header_and_says_why_in_its_row() {
     let seen = picture(&state, Theme::default());
     assert!(seen.contains("✗ 1 failed: web"), "{seen}");
     assert!(seen.contains("✗ web  exited with 1"), "{seen}");
+    let mut status = servers::tests::ready("web");
+    status.state = ServerState::Failed(Error::tool("cannot start: 'nosuchprogram' is not there"));
+    state.update(AppEvent::ServerStatuses(vec![status]));
+    let seen = picture(&state, Theme::default());
+    let row = seen.lines().find(|row| row.contains("✗ web  cannot start")).unwrap();
+    assert!(row.contains('…'), "{row}");
 }
 
 /// A tool with two numbers, as `everything-get-sum` of the reference server has them.

@@ -73,7 +73,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let styler = pen.styler;
     pen.list(rows, catalogue.list, lines.len(), |at| match &lines[at] {
-        ToolLine::Group(group) => heading(styler, state, group),
+        ToolLine::Group(group) => heading(styler, state, group, rows.width.into()),
         ToolLine::Tool(row) => tool(styler, state, row, &columns),
     });
 }
@@ -123,7 +123,7 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 }
 
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
-fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Line<'static> {
+fn heading(styler: Styler, state: &AppState, group: &ToolGroup, width: usize) -> Line<'static> {
     let fold = styler.theme.fold(!state.tools.catalogue.folded.contains(&group.name));
     let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let (dot, role) = match server {
@@ -147,7 +147,10 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Line<'static>
         Some((ServerState::Closed, _)) => (Role::Dim, "stopped".to_owned()),
         _ => (Role::Dim, plural(group.tools, "tool", "tools")),
     };
-    spans.push(styler.span(note.0, format!("  {}", note.1)));
+    // Behind the pointer.
+    let room = width.saturating_sub(2 + spans.iter().map(Span::width).sum::<usize>());
+    let text = styler.cell(&format!("  {}", note.1), room);
+    spans.push(styler.span(note.0, text.trim_end()));
     Line::from(spans)
 }
 
