@@ -296,7 +296,8 @@ pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return;
     };
     let meaning = if message.is_error { Role::Error } else { Role::Plain };
-    pen.put(pen.line(meaning, format!(" {}", message.text)), area);
+    let text = pen.cell(&format!(" {}", message.text), usize::from(area.width));
+    pen.put(pen.line(meaning, text.trim_end()), area);
 }
 
 const KEYS: usize = 7;
