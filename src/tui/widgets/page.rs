@@ -51,7 +51,15 @@ impl Pen<'_> {
             let text = self.dim(format!(" {} more", show_count(left)));
             let width = cells(text.width()).min(area.width);
             let (x, y) = (area.right() - width, area.bottom().saturating_sub(1));
-            self.put(text, Rect { x, y, width, height: 1 }.intersection(area));
+            let place = Rect { x, y, width, height: 1 }.intersection(area);
+            let place = place.intersection(self.buffer.area);
+            let is_cut = place.positions().any(|at| self.buffer[at].symbol() != " ");
+            self.put(text, place);
+            let mark = self.dim("…");
+            let before = cells(mark.width());
+            if is_cut && area.width >= width + before {
+                self.put(mark, Rect { x: x - before, width: before, ..place });
+            }
         }
     }
 }
@@ -197,6 +205,16 @@ mod tests {
         let counts = laid_out(100);
         assert!(counts.iter().all(|count| (1..=2).contains(count)), "{counts:?}");
         assert_eq!(laid_out(100_000), counts);
+    }
+
+    #[test]
+    fn a_row_that_the_number_of_further_rows_covers_ends_in_a_mark() {
+        let mut text = ScrollText::default();
+        for _ in 0..6 {
+            text.line(Role::Plain, "eleven each");
+        }
+        let seen = drawn(&text);
+        assert!(seen.contains("elev… 2 more"), "{seen}");
     }
 
     proptest! {
