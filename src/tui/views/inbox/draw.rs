@@ -53,7 +53,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let title = format!("Inbox {}", inbox.len());
     let inner = pen.open(area, &title);
     if inbox.is_empty() {
-        let keys = [("1", "tools: a server may ask something during a call")];
+        let keys = [("1", "tools: a server may ask"), ("", "something during a call")];
         let lines = pen.empty("No questions.", &keys, inner.height);
         return pen.paragraph(inner, &lines);
     }

@@ -8,6 +8,7 @@ use crate::model::{CallId, Question, QuestionBody};
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, AskId, UserInput};
 use crate::tui::keys::KeyPress;
+use crate::tui::layout::ViewId;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{prompt, sample, tool};
 use crate::tui::theme::Theme;
@@ -92,6 +93,15 @@ fn fifty_questions_in_40_by_10() {
     press(&mut state, &[KeyPress::Char('8')]);
     press(&mut state, &[KeyPress::Down; 30]);
     insta::assert_snapshot!(picture(&state, ASCII));
+}
+
+#[test]
+fn an_empty_inbox_says_in_aligned_lines_how_questions_come() {
+    let mut state = AppState::new((80, 24));
+    state.show(ViewId::Inbox);
+    let seen = picture(&state, ASCII);
+    let column = |words: &str| seen.lines().find_map(|row| row.find(words)).unwrap();
+    assert_eq!(column("tools: a server may ask"), column("something during a call"), "{seen}");
 }
 
 #[test]
