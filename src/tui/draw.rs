@@ -331,7 +331,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
     let state_key = match &state.context {
         _ if state.has_overlay() => None,
-        context if context.calls.is_running() => Some((KeyPress::Ctrl('c'), "cancel")),
+        context if context.calls.is_running() => Some((KeyPress::Ctrl('c'), "cancel call")),
         context if context.is_zoomed => restore(),
         _ => None,
     };

@@ -328,7 +328,8 @@ pub const INBOX: KeyTable = KeyTable { name: "inbox", title: "Inbox", rows: &[
     on_row(&[Enter], Action::Open, "answer", "open the question"),
     on_row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
     on_row(&[Char('d')], Action::No, "decline", "decline the question"),
-    on_row(&[Char('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+    on_row(&[Char('x')], Action::CancelQuestion, "no reply",
+        "cancel the question without an answer"),
     row(&[Char('/')], Action::Filter, "filter", "filter by server and text: words !word"),
 ] };
 
@@ -343,8 +344,9 @@ pub const QUESTION: KeyTable = KeyTable { name: "question", title: "Question", r
 #[rustfmt::skip]
 pub const ANSWER: KeyTable = KeyTable { name: "answer", title: "Answer", rows: &[
     row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "send", "send the answer"),
-    row(&[Ctrl('d')], Action::No, "decline", "decline the question"),
-    row(&[Ctrl('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+    row(&[Ctrl('d')], Action::No, "decline", "decline the question; refuse a stopped call"),
+    row(&[Ctrl('x')], Action::CancelQuestion, "no reply",
+        "cancel the question without an answer"),
     row(&[PageDown], Action::PageDown, "", "scroll the question down"),
     row(&[PageUp], Action::PageUp, "", "scroll the question up"),
 ] };
