@@ -243,6 +243,21 @@ fn results_are_turned_stepped_through_and_saved() {
 }
 
 #[test]
+fn a_text_that_is_laid_out_is_so_again_after_all_other_formats() {
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    ended(&mut state, run, ToolResult::text("# One\n\n- **two** and **three**\n"));
+    state.context.focus = Pane::Result;
+    let laid_out = shown_text(&state).unwrap();
+    press(&mut state, &["v", "v", "v"]);
+    assert_eq!(state.tools.viewer.format, ResultFormat::Text);
+    assert_ne!(shown_text(&state).unwrap(), laid_out);
+    press(&mut state, &["v"]);
+    assert_eq!(state.tools.viewer.format, ResultFormat::Best);
+    assert_eq!(shown_text(&state).unwrap(), laid_out);
+}
+
+#[test]
 fn a_search_in_a_result_counts_its_matches_and_goes_round() {
     let mut state = sample();
     let run = begun(&mut state, "1");

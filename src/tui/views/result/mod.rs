@@ -12,7 +12,7 @@ use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
     CallResult, FilterInput, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
-    has_pictures, result_of,
+    has_layout, has_pictures, result_of,
 };
 use crate::tui::views::tools::tasks;
 use crate::tui::widgets::list::step_around;
@@ -38,6 +38,8 @@ pub struct ResultViewer {
     pub difference: Option<ResultBody>,
     /// The result that the filter runs over.
     filter_input: Option<Arc<FilterInput>>,
+    /// Whether the best look of what is shown as a text is another one.
+    has_layout: bool,
     /// What the body was made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
@@ -66,7 +68,10 @@ impl ResultViewer {
     }
 
     pub fn next_format(&mut self) {
-        self.format = self.format.next(self.body.has_table());
+        self.format = match self.format {
+            ResultFormat::Text if self.has_layout => ResultFormat::Best,
+            format => format.next(self.body.has_table()),
+        };
         self.difference = None;
         self.filter = ResultFilter::default();
         self.scroll_to_top();
@@ -263,6 +268,7 @@ impl ResultViewer {
             self.show(ResultBody::default());
         }
         let (call, outcome) = ended?;
+        self.has_layout = self.format == ResultFormat::Text && has_layout(outcome);
         let activity = Box::new(of(&call.activity));
         let kind = PresentationKind::Format { format: self.format, activity, pictures };
         self.present(Arc::clone(outcome), kind)

@@ -237,6 +237,19 @@ pub fn has_pictures(outcome: &CallResult) -> bool {
     blocks.any(|block| content::kind(block) == "image")
 }
 
+/// Whether a text of the result is laid out where it is not shown as it came.
+pub fn has_layout(outcome: &CallResult) -> bool {
+    const FIRST: usize = 100;
+    let Some(result) = result_of(outcome) else { return false };
+    let page = |block: &Value, look: TextLook| present::content::block(block, "", look);
+    TextLook::of(&result.content) == TextLook::LaidOut
+        && result
+            .content
+            .iter()
+            .take(FIRST)
+            .any(|block| page(block, TextLook::LaidOut) != page(block, TextLook::AsSent))
+}
+
 pub fn filtered(values: &[Value]) -> ScrollText {
     let limits = TextLimits::of_lines(100_000, "The rest is not shown.");
     let mut text = ScrollText::with_limits(limits);
