@@ -13,6 +13,7 @@ use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
+use crate::tui::views::form::draw::input_spans;
 use crate::tui::widgets::filter::FilteredList;
 
 /// What a list says that a filter leaves nothing of.
@@ -231,15 +232,15 @@ impl<'a> Pen<'a> {
     }
 
     pub fn input(&mut self, area: Rect, label: &str, input: &TextInput, problem: Option<&str>) {
-        let (before, behind) = input.split();
-        let is_selected = input.is_selected;
-        let role = if is_selected { Role::SelectedUnfocused } else { Role::Plain };
-        let mut spans = vec![self.span(Role::Key, label), self.span(role, before)];
-        let column = spans.iter().map(Span::width).sum();
-        spans.push(self.plain(behind));
+        let label = self.span(Role::Key, label);
+        let before = label.width();
+        let room = usize::from(area.width).saturating_sub(before);
+        let (written, cursor) = input_spans(self.styler, input, room);
+        let mut spans = vec![label];
+        spans.extend(written);
         spans.extend(problem.map(|problem| self.span(Role::Error, format!("  {problem}"))));
         self.put(Line::from(spans), area);
-        self.set_cursor(area, column);
+        self.set_cursor(area, before + cursor);
     }
 
     /// The filter of a list, on its first row while there is one; gives the rows below.

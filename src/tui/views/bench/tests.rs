@@ -198,6 +198,14 @@ fn a_run_is_written_in_each_format() {
 }
 
 #[test]
+fn a_long_name_of_an_export_is_seen_where_it_is_written() {
+    let mut state = sized(ended(), 80, 24);
+    press(&mut state, &["E", "^u", "/a/directory/with/a/long/name/run.json"]);
+    let seen = picture(&state, ASCII);
+    assert!(seen.contains("/run.json"), "{seen}");
+}
+
+#[test]
 fn a_picker_finds_by_letters_and_is_left_without_a_choice() {
     let mut state = sample();
     press(&mut state, &["5", "a", "rdfl"]);
