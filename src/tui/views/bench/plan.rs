@@ -306,6 +306,9 @@ fn pick(pen: &mut Pen<'_>, state: &AppState, tools: &Picker<Arc<ToolRow>>, area:
     let area = pen.input_row(area, "find: ", &tools.list.filter.line);
     let styler = pen.styler;
     let rows: Vec<_> = tools.found().collect();
+    if rows.is_empty() {
+        return pen.put(pen.line(Role::Dim, "No matches."), area);
+    }
     pen.list(area, tools.list.cursor, rows.len(), |at| {
         let row = rows[at];
         let marks = marks(state, row).into_iter();

@@ -213,6 +213,8 @@ fn a_picker_finds_by_letters_and_is_left_without_a_choice() {
         state.bench.picker.as_ref().unwrap().tools.chosen().unwrap().name,
         "files-read_file"
     );
+    press(&mut state, &["zz"]);
+    assert!(picture(&state, ASCII).contains("No matches."));
     press(&mut state, &["<esc>"]);
     assert!(state.bench.picker.is_none());
     assert_eq!(state.bench.form.text(PlanField::ToolA), "calculator");
