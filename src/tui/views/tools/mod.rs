@@ -507,8 +507,8 @@ pub const TOOL_TREE: KeyTable = KeyTable { name: "tree", title: "Tree of tools",
 
 #[rustfmt::skip]
 pub const RESULT: KeyTable = KeyTable { name: "result", title: "Result", rows: &[
-    row(&[Enter, Char(' ')], Action::Open, "fold",
-        "fold or unfold, or show a long text whole; in text: call again"),
+    row(&[Enter, Char(' ')], Action::Open, "open",
+        "fold or unfold, or show a long text whole; in text: edit the arguments"),
     row(&[Char('/')], Action::Filter, "search", "search in the result"),
     row(&[Char('n')], Action::NextMatch, "", "next match"),
     row(&[Char('N')], Action::PreviousMatch, "", "previous match"),
