@@ -451,6 +451,9 @@ fn a_long_text_in_the_tree_is_read_whole_and_left_again() {
     ended(&mut state, run, ToolResult::json(json!({ "text": long })));
     state.context.focus = Pane::Result;
     press(&mut state, &["v", "j"]);
+    let seen = shown(&state);
+    let row = seen.lines().find(|row| row.contains("text: \"word")).unwrap();
+    assert!(row.contains('…'), "{row}");
     let effects = press(&mut state, &["<enter>"]);
     let [AppEffect::Task(query)] = <[AppEffect; 1]>::try_from(effects).unwrap() else { panic!() };
     state.update(query.computed().unwrap());

@@ -69,20 +69,25 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     if !inbox.questions.is_empty() {
         let styler = pen.styler;
-        pen.filtered(rows, &inbox.list, |at| row(styler, state, &inbox.questions[at]));
+        let width = usize::from(rows.width);
+        pen.filtered(rows, &inbox.list, |at| row(styler, state, &inbox.questions[at], width));
     }
 }
 
 /// One question: who asks, its kind, how long it has waited, and its first line.
-fn row(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Line<'static> {
+fn row(styler: Styler, state: &AppState, pending: &PendingQuestion, width: usize) -> Line<'static> {
     let body = &pending.question.body;
     let waited = pending.time_waiting(state.context.now).as_secs();
-    Line::from(vec![
+    let mut spans = vec![
         styler.plain(styler.cell(&pending.question.server, 12) + " "),
         styler.plain(format!("{:<9}", pending.kind())),
         styler.dim(format!("{:>4} ", format!("{waited}s"))),
-        styler.plain(text::cut(body.message(), 200)),
-    ])
+    ];
+    // Behind the pointer.
+    let room = width.saturating_sub(2 + spans.iter().map(Span::width).sum::<usize>());
+    let message = styler.cell(&text::cut(body.message(), 200), room);
+    spans.push(styler.plain(message.trim_end()));
+    Line::from(spans)
 }
 
 fn question(pen: &mut Pen<'_>, state: &AppState, pending: &PendingQuestion, area: Rect) {

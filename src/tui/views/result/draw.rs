@@ -118,7 +118,8 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, area: Rect) {
     let height = usize::from(area.height);
     let first = pen.selectable(area, tree.list, tree.len());
     for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
-        pen.put(leaf(pen.styler, node, pen.mark(at == tree.list.chosen())), place);
+        let mark = pen.mark(at == tree.list.chosen());
+        pen.put(leaf(pen.styler, node, mark, usize::from(place.width)), place);
     }
     if tree.is_cut && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
@@ -127,17 +128,19 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, area: Rect) {
     }
 }
 
-fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<Role>) -> Line<'static> {
+fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<Role>, width: usize) -> Line<'static> {
     let fold = if node.is_branch { styler.theme.fold(node.is_open) } else { "  " };
     let indent = "  ".repeat(node.depth.min(40));
     let colon = if node.key.is_empty() { "" } else { ": " };
     let value = if node.is_branch { Role::Dim } else { json_role(&node.text) };
     let (key, role) = (mark.unwrap_or(Role::JsonKey), mark.unwrap_or(value));
-    Line::from(vec![
+    let mut spans = vec![
         styler.dim(format!("{indent}{fold}")),
         styler.span(key, format!("{}{colon}", node.key)),
-        styler.span(role, &node.text),
-    ])
+    ];
+    let room = width.saturating_sub(spans.iter().map(Span::width).sum());
+    spans.push(styler.span(role, styler.cell(&node.text, room).trim_end()));
+    Line::from(spans)
 }
 
 const BAR: usize = 40;
