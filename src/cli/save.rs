@@ -31,9 +31,10 @@ pub fn check(path: &Path) -> Result<(), Error> {
 /// Checks that a file can be created or replaced there, without doing it.
 pub fn check_writable(path: &Path) -> Result<(), Error> {
     check(path)?;
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     // A file is replaced by a new one next to it; a device or pipe is written directly.
     let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-    let written = if special { path.to_path_buf() } else { parent(path) };
+    let written = if special { path.clone() } else { parent(path) };
     rustix::fs::access(&written, rustix::fs::Access::WRITE_OK).map_err(|errno| {
         let why = io::Error::from(errno);
         Error::usage(format!("cannot write to '{}': {why}", written.display()))

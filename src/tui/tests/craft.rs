@@ -258,6 +258,22 @@ fn a_text_that_is_laid_out_is_so_again_after_all_other_formats() {
 }
 
 #[test]
+fn what_is_best_shown_as_a_table_has_all_formats_whatever_its_texts_look_like() {
+    use ResultFormat::{Raw, Table, Text, Tree};
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    let issues = r#"[{"title": "a", "body": "see [x](http://e.example) and **bold**"}]"#;
+    ended(&mut state, run, ToolResult::text(issues));
+    state.context.focus = Pane::Result;
+    let mut formats = Vec::new();
+    for _ in 0..5 {
+        press(&mut state, &["v"]);
+        formats.push(state.tools.viewer.format);
+    }
+    assert_eq!(formats, [Raw, Text, Tree, Table, Raw]);
+}
+
+#[test]
 fn a_search_in_a_result_counts_its_matches_and_goes_round() {
     let mut state = sample();
     let run = begun(&mut state, "1");

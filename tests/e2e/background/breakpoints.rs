@@ -120,7 +120,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     let first = room.toolhost(["call", "sum", "expression=6*7"]).start();
     stopped(&mut pty, "6*7").type_keys("r").expect_shown("gets this JSON");
     pty.type_keys("nonsense").type_keys(F5).expect_shown("this is not JSON");
-    pty.type_keys("\u{15}{\"n\": 9}").type_keys(F5).expect_shown("sum was answered in its place");
+    pty.type_keys("\u{15}{\"n\": 9}").type_keys(F5).expect_shown("sum was answered by you");
     let answered = first.finish();
     answered.exits(0);
     assert_eq!(answered.json(), json!({ "n": 9 }));
@@ -143,7 +143,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     room.toolhost(["break", "sum"]).go().exits(0);
     let fourth = room.toolhost(["call", "sum", "expression=6*7"]).start();
     stopped(&mut pty, "6*7").type_keys("r").expect_shown("gets this text");
-    pty.type_keys(F5).expect_shown("sum was answered in its place");
+    pty.type_keys(F5).expect_shown("sum was answered by you");
     assert_eq!(fourth.finish().exits(0).out().trim(), "43");
     room.toolhost(["break", "--remove"]).go().exits(2);
     room.toolhost(["break", "--remove", "other"]).go().exits(2).says(&["no breakpoint has"]);

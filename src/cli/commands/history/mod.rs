@@ -120,7 +120,7 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
 fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult {
     context.format(formats::TEXT)?;
     save::check_writable(&context.environment.cwd().join(path))
-        .map_err(|error| Error::usage(format!("--as-test: {}", error.message())))?;
+        .map_err(|error| error.context("--as-test"))?;
     let mut tests = Vec::new();
     for id in ids {
         let entry = find_entry(id, context)?;

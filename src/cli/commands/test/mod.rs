@@ -10,7 +10,6 @@ use crate::config::suite::{Snapshots, Suite, TestCase};
 use crate::host::content::filter_input;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Diagnostic, JsonObject};
-use crate::util::atomic_file::{self, FileMode};
 use crate::util::units::millis;
 use crate::util::{jq, pattern};
 
@@ -75,7 +74,7 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
     }
     if let Some(path) = &args.junit {
         save::check_writable(&context.environment.cwd().join(path))
-            .map_err(|error| Error::usage(format!("--junit: {}", error.message())))?;
+            .map_err(|error| error.context("--junit"))?;
     }
     let mut suites = Vec::new();
     let mut problems = Vec::new();
@@ -123,7 +122,7 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
         }
     }
     if let Some(path) = &args.junit {
-        atomic_file::replace(path, report.junit().as_bytes(), FileMode::Kept(0o644))
+        save::replace(path, report.junit().as_bytes())
             .map_err(|why| Error::internal(format!("cannot write {}: {why}", path.display())))?;
     }
     context.output.report(format, &report, || report.summary())?;

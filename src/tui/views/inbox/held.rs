@@ -199,7 +199,7 @@ fn release(held: &HeldCall, answer: HoldAnswer, context: &mut AppContext) {
         HoldAnswer::Continue => "goes on",
         HoldAnswer::Arguments(_) => "goes on with the edited arguments",
         HoldAnswer::Result(_) if held.result.is_some() => "goes on with the edited result",
-        HoldAnswer::Result(_) => "was answered in its place",
+        HoldAnswer::Result(_) => "was answered by you",
         HoldAnswer::Refuse(_) => "was refused",
     };
     context.show_status(format!("{name} {became}"));

@@ -456,7 +456,7 @@ fn a_stopped_call_that_was_answered_does_not_go_on() {
     let task = released(&press(&mut state, &[KeyPress::F(5)]));
     assert!(task.starts_with(r#"("release", 1, Result("#), "{task}");
     let message = state.context.message.as_ref().unwrap();
-    assert_eq!(message.text, "calculator was answered in its place");
+    assert_eq!(message.text, "calculator was answered by you");
 }
 
 #[test]

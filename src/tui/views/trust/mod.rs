@@ -137,8 +137,8 @@ impl ProjectTrust {
     /// How far the project is trusted by now, as was asked.
     pub fn checked(&mut self, status: Result<TrustStatus, Error>, context: &mut AppContext) {
         let status = match status {
-            Ok(status) if self.work == TrustTask::Checking => status,
-            Ok(_) => return,
+            _ if self.work != TrustTask::Checking => return,
+            Ok(status) => status,
             Err(error) => return self.on_failed(&error, context),
         };
         self.work = TrustTask::Idle;

@@ -161,7 +161,10 @@ impl HostFactory {
                 )
                 .with_hint("cancel the calls, then reload the files"));
             }
-            _ => {
+            current => {
+                if current.is_some() {
+                    TrustStatus::to_ask(&loaded.configuration)?;
+                }
                 let (options, front_end) = (&self.locator.options, self.front_end.clone());
                 let assembly = assembly::build(loaded, options, &self.environment, front_end)?;
                 let status = TrustStatus::of(&assembly.configuration);
