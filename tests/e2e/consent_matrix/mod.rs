@@ -26,8 +26,8 @@ use self::projects::{Case, Consent, Project, fit};
 use self::search::Found;
 use crate::support::Sandbox;
 
-/// How many projects are tried at once.
-const WORKERS: usize = 4;
+/// How many projects each test tries at once: several of these tests run beside others, which have limits.
+const WORKERS: usize = 2;
 /// How many cases one project holds at most for commands that read all of them: reading takes
 /// longer the more there are, starting the program does not.
 const MANY: usize = 400;
