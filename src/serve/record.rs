@@ -226,8 +226,8 @@ struct PassingMessages {
     wire: Arc<dyn Wire>,
     /// The ids and methods of the requests whose answers were not passed on yet.
     unanswered: watch::Sender<Vec<(Value, String)>>,
-    /// The schemas of the listed tools that want arguments as headers too, as JSON: a tree takes a hundred times the
-    /// room.
+    /// The schemas of the listed tools that want arguments as headers too, as JSON: a tree takes a hundred
+    /// times the room.
     schemas: Mutex<HashMap<String, String>>,
 }
 

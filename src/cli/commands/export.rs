@@ -1,5 +1,7 @@
 //! `toolhost export`: tool definitions in a model's format.
 
+use std::collections::BTreeSet;
+
 use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::util::pattern;
@@ -66,19 +68,22 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     let offered = assembly.host.offerable_tools(&catalogue);
     // Names are assigned over all tools, so that they do not depend on the selection.
     let mut exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
+    let mut unmatched: BTreeSet<&String> = args.patterns.iter().collect();
     let mut selected = offered.iter().map(|tool| {
         let is_of_server = args.server.is_empty()
             || tool.definition.server().is_some_and(|s| args.server.iter().any(|w| w == s));
         let name = tool.definition.name.full();
-        is_of_server
-            && (args.patterns.is_empty()
-                || args.patterns.iter().any(|p| pattern::matches(p, &name)))
+        let mut is_selected = is_of_server && args.patterns.is_empty();
+        for p in args.patterns.iter().filter(|p| is_of_server && pattern::matches(p, &name)) {
+            is_selected = true;
+            unmatched.remove(p);
+        }
+        is_selected
     });
     exported.tools.retain(|_| selected.next().unwrap_or(false));
-    let is_match =
-        |p: &&String| offered.iter().any(|tool| pattern::matches(p, &tool.definition.name.full()));
-    for unmatched in args.patterns.iter().filter(|p| !is_match(p)) {
-        context.output.warn(&format!("no tool matches '{unmatched}'"));
+    drop(selected);
+    for pattern in unmatched {
+        context.output.warn(&format!("no tool matches '{pattern}'"));
     }
     warn_of_size(&exported, dialect, &context.output);
     warn_of_downgrades(&exported, dialect, &context.output);

@@ -248,7 +248,7 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     {
         if filters.iter().any(|filter| !values.contains(filter.as_str())) && !values.is_empty() {
             let names: Vec<&str> = values.into_iter().collect();
-            return format!("0 tools; known {name}: {}", names.join(", "));
+            return format!("0 tools; {name} here: {}", names.join(", "));
         }
     }
     if args.flagged {
@@ -259,7 +259,7 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
 
 fn by_source(mut args: ListArgs) -> ListArgs {
     if let Some(word) = args.source.take_if(|word| !matches!(word.as_str(), INTERNAL | MCP)) {
-        let is_kind = assembly::kind_words().iter().any(|kind| kind.key == word);
+        let is_kind = known_kinds().contains(word.as_str());
         if is_kind { args.kind.push(word) } else { args.server.push(word) }
     }
     args
@@ -274,17 +274,15 @@ fn require_source(
     configuration: &Configuration,
     names: &BTreeSet<&str>,
 ) -> Result<(), Error> {
-    let kinds = known_kinds();
+    let mut known: BTreeSet<&str> = known_kinds().into_iter().chain([INTERNAL]).collect();
+    known.extend(names);
     // An entry that is out of service has an error of its own.
     let is_entry = configuration.disabled.iter().any(|entry| entry.name == word)
         || configuration.untrusted.iter().any(|entry| entry.name == word);
-    if is_entry || word == INTERNAL || kinds.contains(word) || names.contains(word) {
+    if is_entry || known.contains(word) {
         return Ok(());
     }
-    let known: Vec<&str> =
-        std::iter::once(INTERNAL).chain(kinds).chain(names.iter().copied()).collect();
-    Err(Error::usage(format!("there is no source '{word}'"))
-        .with_hint(format!("known: {}", known.join(", "))))
+    Err(unknown("source", word, known))
 }
 
 fn require_kinds(words: &[String], tools: &[Arc<ToolDefinition>]) -> Result<(), Error> {
@@ -293,9 +291,13 @@ fn require_kinds(words: &[String], tools: &[Arc<ToolDefinition>]) -> Result<(), 
     let Some(word) = words.iter().find(|word| !kinds.contains(word.as_str())) else {
         return Ok(());
     };
-    let known: Vec<&str> = kinds.into_iter().collect();
-    Err(Error::usage(format!("there is no kind '{word}'"))
-        .with_hint(format!("known: {}", known.join(", "))))
+    Err(unknown("kind", word, kinds))
+}
+
+fn unknown(what: &str, word: &str, known: BTreeSet<&str>) -> Error {
+    let known: Vec<&str> = known.into_iter().collect();
+    Error::usage(format!("there is no {what} '{word}'"))
+        .with_hint(format!("known: {}", known.join(", ")))
 }
 
 fn reach(args: &ListArgs) -> ListScope {
@@ -493,7 +495,7 @@ mod tests {
     fn a_query_that_matches_nothing_says_so() {
         assert_eq!(summary(&[], &args(&["zzz"]), &[]), "0 tools match");
         assert_eq!(summary(&[], &args(&[]), &[]), "0 tools");
-        assert_eq!(summary(&[], &args(&["--kind", "comand"]), &[]), "0 tools; known kinds: mcp");
+        assert_eq!(summary(&[], &args(&["--kind", "comand"]), &[]), "0 tools; kinds here: mcp");
     }
 
     #[test]

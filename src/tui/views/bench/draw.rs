@@ -190,11 +190,15 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
 
 /// What Enter does, and when such a run ends.
 fn starts(plan: &PlanForm) -> String {
+    let calls = |text: &str| match text.parse::<u64>() {
+        Ok(count) => plural(count, "call", "calls"),
+        Err(_) => format!("{text} calls"),
+    };
     match (plan.text(PlanField::Calls), plan.text(PlanField::Duration)) {
         ("", "") => "starts: 1,000 calls or 10 s".to_owned(),
-        (calls, "") => format!("starts: {calls} calls"),
+        (text, "") => format!("starts: {}", calls(text)),
         ("", duration) => format!("starts: {duration}"),
-        (calls, duration) => format!("starts: {calls} calls or {duration}"),
+        (text, duration) => format!("starts: {} or {duration}", calls(text)),
     }
 }
 

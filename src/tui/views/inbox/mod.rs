@@ -346,7 +346,7 @@ pub const ANSWER: KeyTable = KeyTable { name: "answer", title: "Answer", rows: &
     row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "send", "send the answer"),
     row(&[Ctrl('d')], Action::No, "decline", "decline the question; refuse a stopped call"),
     row(&[Ctrl('x')], Action::CancelQuestion, "no reply",
-        "cancel the question without an answer"),
+        "cancel the question without an answer; leave the draft of a stopped call"),
     row(&[PageDown], Action::PageDown, "", "scroll the question down"),
     row(&[PageUp], Action::PageUp, "", "scroll the question up"),
 ] };

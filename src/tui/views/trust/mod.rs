@@ -343,14 +343,14 @@ impl TrustStatus {
 
     /// What a person may be asked about. The error of a file of a trusted project that cannot be read:
     /// nobody agrees to what it lacks.
-    pub fn to_ask(configuration: &Configuration) -> Result<Self, Error> {
+    pub fn of_readable(configuration: &Configuration) -> Result<Self, Error> {
         let status = Self::of(configuration);
         let is_change = status.request.as_ref().is_some_and(|request| request.previous.is_some());
         let mut unread = configuration.unread.iter().filter(|(_, layer)| *layer == Layer::Project);
         let problem = unread.find_map(|(path, _)| {
-            let is_its = |at: &SourceLocation| at.file.as_path() == path;
+            let is_in_file = |at: &SourceLocation| at.file.as_path() == path;
             let mut problems = status.diagnostics.iter();
-            problems.find(|problem| problem.location.as_ref().is_some_and(is_its))
+            problems.find(|problem| problem.location.as_ref().is_some_and(is_in_file))
         });
         match problem.filter(|_| is_change) {
             Some(problem) => Err(Error::of_diagnostic(ErrorKind::Config, problem.clone())),

@@ -127,7 +127,7 @@ impl HostFactory {
         // A person asks: code that appeared beside what is trusted is compared too.
         let request = LoadRequest { reviews_code: true, ..self.locator.options.files.clone() };
         let (configuration, _masker) = assembly::load(&request, &*self.environment);
-        TrustStatus::to_ask(&configuration)
+        TrustStatus::of_readable(&configuration)
     }
 
     /// Has the host offer what the files say now. Settings that a host takes when it is built need
@@ -139,11 +139,11 @@ impl HostFactory {
         let (next, status) = match &*current {
             Some(current) if !current.reloader.needs_another_host(&loaded) => {
                 let mut status = TrustStatus::of(&loaded.configuration);
-                let to_ask = TrustStatus::to_ask(&loaded.configuration);
+                let readable = TrustStatus::of_readable(&loaded.configuration);
                 let files = WatchedFiles::of(&loaded.configuration, []);
                 match current.reloader.reload(loaded, NewErrors::Accepted) {
                     Ok(report) => status.diagnostics = report.diagnostics,
-                    Err(ReloadError::Untrusted(_)) => return to_ask.map(FilesRead::HostKept),
+                    Err(ReloadError::Untrusted(_)) => return readable.map(FilesRead::HostKept),
                     Err(ReloadError::Invalid(_)) => {
                         return Err(Error::internal(
                             "configuration errors must not stop this reload",
@@ -163,7 +163,7 @@ impl HostFactory {
             }
             current => {
                 if current.is_some() {
-                    TrustStatus::to_ask(&loaded.configuration)?;
+                    TrustStatus::of_readable(&loaded.configuration)?;
                 }
                 let (options, front_end) = (&self.locator.options, self.front_end.clone());
                 let assembly = assembly::build(loaded, options, &self.environment, front_end)?;

@@ -550,7 +550,7 @@ fn nobody_is_asked_about_what_a_file_lacks_that_cannot_be_read() {
         trust_request: untrusted(bundle(1, "2"), previous).request.as_deref().cloned(),
         ..Configuration::default()
     };
-    let error = TrustStatus::to_ask(&configuration(Some(bundle(2, "1")))).unwrap_err();
+    let error = TrustStatus::of_readable(&configuration(Some(bundle(2, "1")))).unwrap_err();
     assert_eq!(error.location(), Some(&at), "{error}");
-    assert!(TrustStatus::to_ask(&configuration(None)).is_ok());
+    assert!(TrustStatus::of_readable(&configuration(None)).is_ok());
 }
