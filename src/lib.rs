@@ -149,7 +149,6 @@ pub use serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings
 pub use serve::listen::stream::serve_stream;
 pub use stats::count::{CallCounts, ToolKey};
 pub use util::histogram::Durations;
-pub use util::static_text::StaticText;
 
 mod assembly;
 mod audit;

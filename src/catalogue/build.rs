@@ -27,7 +27,7 @@ pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>)
     let mut catalogue = Catalogue { version, ..Catalogue::default() };
     let mut tools = Vec::new();
     for part in local {
-        let kind = part.tools.first().map_or("", |tool| tool.kind);
+        let kind = part.tools.first().map_or("".into(), |tool| tool.kind.clone());
         catalogue.failures.extend(part.error.map(|error| LocalFailure { kind, error }));
         tools.extend(part.tools);
         catalogue.diagnostics.extend(part.diagnostics);

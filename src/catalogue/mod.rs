@@ -12,12 +12,12 @@ pub mod pins;
 pub mod query;
 pub mod scan;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Diagnostic, Error, ToolDefinition};
-use crate::util::static_text::{self, StaticText};
 
 /// One list of everything, as it was at one moment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,8 +38,7 @@ pub struct Catalogue {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LocalFailure {
     /// The provider kind of the tools, such as `python`.
-    #[serde(deserialize_with = "static_text::deserialize")]
-    pub kind: StaticText,
+    pub kind: Cow<'static, str>,
     /// Why the provider could not list them.
     pub error: Error,
 }

@@ -43,7 +43,7 @@ impl CatalogueQuery {
     fn allows(&self, tool: &ToolDefinition) -> bool {
         self.source.is_none_or(|source| source == tool.source)
             && (self.servers.is_empty() || one_of(&self.servers, tool.name.component()))
-            && (self.kinds.is_empty() || one_of(&self.kinds, Some(tool.kind)))
+            && (self.kinds.is_empty() || one_of(&self.kinds, Some(&tool.kind)))
             && (self.categories.is_empty() || one_of(&self.categories, tool.category.as_deref()))
             && (self.safety.is_empty() || one_of(&self.safety, Some(tool.safety.as_str())))
     }

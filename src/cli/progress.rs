@@ -224,7 +224,7 @@ fn question_line(event: &HostEvent) -> String {
     };
     let round = round.map(|round| format!("round {round}: ")).unwrap_or_default();
     let summary = text::shorten(words, MAX_QUESTION_TEXT);
-    let what = match *kind {
+    let what = match &**kind {
         "form" => format!("asked \"{summary}\""),
         "url" => format!("asked to open a page: {summary}"),
         "sampling" => format!("asked for a model reply: \"{summary}\""),

@@ -119,7 +119,7 @@ impl DiscoveredFiles {
         let (mut any, mut has_servers) = (false, false);
         for (role, stem) in STEMS {
             let paths = EXTENSIONS.map(|extension| dir.join(format!("{stem}.{extension}")));
-            let mut existing = paths.into_iter().filter(|path| path.exists());
+            let mut existing = paths.into_iter().filter(|path| is_there(path));
             let Some(path) = existing.next() else { continue };
             self.diagnostics.extend(existing.map(|other| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -132,7 +132,7 @@ impl DiscoveredFiles {
         }
         if layer == Layer::Project && !has_servers && (any || takes_editors) {
             for path in EDITOR_FILES.map(|name| dir.join(name)) {
-                if path.exists() {
+                if is_there(&path) {
                     self.add(path, FileRole::Servers, layer);
                     any = true;
                 }
@@ -143,6 +143,11 @@ impl DiscoveredFiles {
         }
         any
     }
+}
+
+/// A link that leads nowhere is there too: that it cannot be read is told, not passed over.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Every file that is read if it is in a searched directory.
@@ -292,6 +297,15 @@ mod tests {
         let layers: Vec<_> = names(&discovered, dir.path()).into_iter().map(|(_, l)| l).collect();
         assert_eq!(layers, [Layer::Embedded, Layer::Embedded]);
         assert!(discovered.searched.contains(&dir.path().join("project")));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_a_file_to_read() {
+        let (dir, environment) = sandbox();
+        std::os::unix::fs::symlink("moved.yaml", dir.path().join("project/tools.yaml")).unwrap();
+        let discovered = find(&LoadRequest::default(), &environment);
+        let found = names(&discovered, dir.path());
+        assert_eq!(found, [("project/tools.yaml".to_owned(), Layer::Project)]);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl ManagedServer for FakeProvider {
             name: self.server.clone().unwrap_or_default(),
             description: None,
             state,
-            transport: "stdio",
+            transport: "stdio".into(),
             endpoint: "fake".into(),
             confinement: Vec::new(),
             sandbox: None,

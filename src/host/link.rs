@@ -17,7 +17,6 @@ use crate::model::{
     CapturedTraffic, CompletionQuery, Error, HostEvent, JsonObject, SubscriptionEvent,
     SubscriptionFilter,
 };
-use crate::util::static_text::{self, StaticText};
 
 /// A connection to a host that runs elsewhere with the same configuration.
 #[async_trait]
@@ -107,43 +106,22 @@ pub enum LinkError {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum HostQuery {
     Catalogue(ListScope),
-    Find {
-        name: String,
-        scope: LookupScope,
-    },
+    Find { name: String, scope: LookupScope },
     CheckServers(Vec<String>),
     Prompts(LookupScope),
     Resources(LookupScope),
     Templates(LookupScope),
-    Read {
-        uri: String,
-        request: ItemRequest,
-    },
-    Prompt {
-        name: String,
-        arguments: JsonObject,
-        request: ItemRequest,
-    },
-    Complete {
-        query: CompletionQuery,
-        request: ItemRequest,
-    },
+    Read { uri: String, request: ItemRequest },
+    Prompt { name: String, arguments: JsonObject, request: ItemRequest },
+    Complete { query: CompletionQuery, request: ItemRequest },
     DryRun(Box<CallRequest>),
     Servers,
     EndSession(String),
     StopServer(String),
     RestartServer(String),
-    SetLogLevel {
-        server: String,
-        #[serde(deserialize_with = "static_text::deserialize")]
-        level: StaticText,
-    },
+    SetLogLevel { server: String, level: String },
     Breakpoints(BreakpointChange),
-    Release {
-        hold: u64,
-        answer: HoldAnswer,
-        by: String,
-    },
+    Release { hold: u64, answer: HoldAnswer, by: String },
 }
 
 impl HostQuery {
@@ -252,7 +230,7 @@ impl ToolHost {
             HostQuery::StopServer(name) => json(&self.stop_server(&name).await),
             HostQuery::RestartServer(name) => json(&self.restart_server(&name).await),
             HostQuery::SetLogLevel { server, level } => {
-                json(&self.set_log_level(&server, level).await)
+                json(&self.set_log_level(&server, &level).await)
             }
             HostQuery::Breakpoints(change) => json(&self.change_breakpoints(change).await),
             HostQuery::Release { hold, answer, by } => json(&self.release(hold, answer, by).await),

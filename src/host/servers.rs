@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use super::link::HostQuery;
 use super::registry::ProviderLease;
 use super::{ToolHost, attempt};
+use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, ServerState, ServerStatus};
 use crate::provider::ManagedServer;
 
@@ -62,14 +63,18 @@ impl ToolHost {
     }
 
     /// Sets the minimum level of the log lines requested from a server from now on, one of
-    /// [`LOG_LEVELS`](crate::model::event::LOG_LEVELS).
+    /// [`LOG_LEVELS`].
     ///
     /// # Errors
-    /// An unknown server, or one that refuses.
-    pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
-        if let Some(set) =
-            self.ask_link(HostQuery::SetLogLevel { server: name.to_owned(), level }).await?
-        {
+    /// An unknown server or level, or a server that refuses.
+    pub async fn set_log_level(&self, name: &str, level: &str) -> Result<(), Error> {
+        let Some(level) = LOG_LEVELS.into_iter().find(|known| *known == level) else {
+            let known = LOG_LEVELS.join(", ");
+            return Err(Error::usage(format!("there is no log level '{level}'"))
+                .with_hint(format!("known: {known}")));
+        };
+        let query = HostQuery::SetLogLevel { server: name.to_owned(), level: level.to_owned() };
+        if let Some(set) = self.ask_link(query).await? {
             return set;
         }
         let provider = self.find_server(name)?;

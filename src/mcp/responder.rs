@@ -158,7 +158,7 @@ impl QuestionResponder {
             server: self.server.clone(),
             call_id: occasion.call.clone(),
             round: occasion.round,
-            kind,
+            kind: kind.into(),
             message,
             outcome: verdict,
         });

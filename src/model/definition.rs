@@ -2,6 +2,7 @@
 //!
 //! The tools a provider lists at one moment.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,6 @@ use super::name::ToolName;
 use super::permissions::{CredentialUse, WithheldItem};
 use super::tool_schema::ToolSchema;
 use crate::util::confine::Coverage;
-use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
 #[derive(
@@ -207,8 +207,7 @@ pub struct ToolDefinition {
     /// Whether a file or an MCP server declares it.
     pub source: ToolSource,
     /// The provider kind: `builtin`, `command`, `mcp`, …
-    #[serde(deserialize_with = "static_text::deserialize")]
-    pub kind: StaticText,
+    pub kind: Cow<'static, str>,
     /// Its own timeout for an attempt (internal) or idle timeout (MCP); `None` falls through to the
     /// next rule.
     pub timeout: Option<Duration>,
@@ -322,7 +321,7 @@ impl ToolDefinition {
             ToolSource::Internal => Safety::Native,
             ToolSource::Mcp => Safety::External,
         };
-        Self { name, safety, source, kind, origin, ..Self::default() }
+        Self { name, safety, source, kind: kind.into(), origin, ..Self::default() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The closed set of events that front ends may listen to while toolhost works.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use super::error::Error;
 use super::offering::ListKind;
 use super::question::QuestionOutcome;
 use super::server::ServerState;
-use crate::util::static_text::{self, StaticText};
 
 /// The severity of a log line from a tool or server (RFC 5424 names, as MCP uses them).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,8 +135,7 @@ pub enum HostEvent {
         /// [`Question::round`]: super::question::Question::round
         round: Option<u32>,
         /// `form`, `url`, `sampling` or `roots`.
-        #[serde(deserialize_with = "static_text::deserialize")]
-        kind: StaticText,
+        kind: Cow<'static, str>,
         /// The question, as the server worded it.
         message: String,
         /// The outcome of the question, never the answer itself.

@@ -1,5 +1,6 @@
 //! The status of an MCP server at one moment.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::permissions::{CredentialUse, ServerPermissions};
 use crate::util::confine::Coverage;
-use crate::util::static_text::{self, StaticText};
 
 /// Which lifecycle a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -86,8 +86,7 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.
-    #[serde(deserialize_with = "static_text::deserialize")]
-    pub transport: StaticText,
+    pub transport: Cow<'static, str>,
     /// The command line or URL; empty when its entry cannot be used.
     pub endpoint: String,
     /// What its program is confined to, as lines; empty if it has the user's rights.
@@ -162,7 +161,7 @@ impl ServerStatus {
             name: name.to_owned(),
             description: None,
             state: ServerState::Idle,
-            transport: "",
+            transport: "".into(),
             endpoint: String::new(),
             confinement: Vec::new(),
             sandbox: None,

@@ -84,7 +84,7 @@ pub fn page(
 /// `23 tools from 2 kinds and 1 with_server`.
 pub fn summary(tools: &[&ToolDefinition]) -> String {
     let kinds: BTreeSet<&str> =
-        tools.iter().filter(|t| t.source == ToolSource::Internal).map(|t| t.kind).collect();
+        tools.iter().filter(|t| t.source == ToolSource::Internal).map(|t| &*t.kind).collect();
     let servers: BTreeSet<&str> = tools
         .iter()
         .filter(|t| t.source == ToolSource::Mcp)
@@ -228,7 +228,7 @@ fn evidence(error: &Error, hinted: bool) -> Vec<String> {
 fn source(tool: &ToolDefinition) -> &str {
     match tool.source {
         ToolSource::Mcp => tool.name.component().unwrap_or("mcp"),
-        ToolSource::Internal => tool.kind,
+        ToolSource::Internal => &tool.kind,
     }
 }
 

@@ -73,7 +73,7 @@ fn facts(
     page.heading("Facts");
     let mut fact = |key: &str, value: &str| page.field(key, Role::Plain, value, width);
     let source = tool.source.as_str();
-    let kind = if tool.kind == source { "" } else { tool.kind };
+    let kind = if tool.kind == source { "" } else { &tool.kind };
     fact("source", [source, kind].join(" ").trim_end());
     fact("origin", &origin(&tool.origin));
     fact("category", tool.category.as_deref().unwrap_or_default());

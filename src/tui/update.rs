@@ -200,7 +200,7 @@ impl AppState {
         if let HostEvent::CallStarted { tool, .. } | HostEvent::CallFinished { tool, .. } = event {
             let row = self.tools.catalogue.find_by_name(tool);
             if let Some(row) = row.filter(|row| row.server().is_none()) {
-                self.trace.call_changed(event, row.tool.kind, client, self.context.now);
+                self.trace.call_changed(event, &row.tool.kind, client, self.context.now);
             }
         }
         self.offerings.handle_host_event(event, &mut self.context);

@@ -31,7 +31,6 @@ pub mod schema;
 pub mod segments;
 pub mod shape;
 pub mod spelling;
-pub mod static_text;
 pub mod stopped_process;
 pub mod tail;
 pub mod text;

@@ -301,7 +301,7 @@ fn an_internal_tool_that_is_not_listed_is_gone_unless_a_listing_failed() {
     let error = Error::unreachable("exited");
     for (failures, state) in [
         (Vec::new(), PinReportState::Missing),
-        (vec![LocalFailure { kind: "python", error }], PinReportState::Unchecked),
+        (vec![LocalFailure { kind: "python".into(), error }], PinReportState::Unchecked),
     ] {
         let tools = vec![Arc::new(tool.clone())];
         let report =

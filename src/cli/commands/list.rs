@@ -102,7 +102,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         places.iter().map(|place| &*catalogue.tools[*place]).collect();
     // Why requested internal tools could not be listed.
     let failures = catalogue.failures.iter();
-    let failures = failures.filter(|failure| includes_internal(args, failure.kind));
+    let failures = failures.filter(|failure| includes_internal(args, &failure.kind));
     let failures: Vec<&Error> = failures.map(|failure| &failure.error).collect();
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let broken =
@@ -239,7 +239,7 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     if !tools.is_empty() {
         return present::catalogue::summary(tools);
     }
-    let mut kinds: BTreeSet<&str> = all.iter().map(|tool| tool.kind).collect();
+    let mut kinds: BTreeSet<&str> = all.iter().map(|tool| &*tool.kind).collect();
     kinds.insert("mcp");
     let categories: BTreeSet<&str> =
         all.iter().filter_map(|tool| tool.category.as_deref()).collect();
@@ -287,7 +287,7 @@ fn require_source(
 
 fn require_kinds(words: &[String], tools: &[Arc<ToolDefinition>]) -> Result<(), Error> {
     let mut kinds = known_kinds();
-    kinds.extend(tools.iter().map(|tool| tool.kind));
+    kinds.extend(tools.iter().map(|tool| &*tool.kind));
     let Some(word) = words.iter().find(|word| !kinds.contains(word.as_str())) else {
         return Ok(());
     };
@@ -351,7 +351,7 @@ fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> b
         ToolSource::Internal => {
             tool.status != ToolStatus::Untrusted
                 && tool.unavailable_reason.as_ref().is_none_or(|e| e.kind() != ErrorKind::Config)
-                && includes_internal(args, tool.kind)
+                && includes_internal(args, &tool.kind)
                 && !(failed && tool.unavailable_reason.is_some())
         }
         ToolSource::Mcp => {

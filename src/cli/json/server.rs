@@ -39,7 +39,7 @@ shape! {
         /// The versions that the server claims to support.
         supported_versions: &'a [String] = &server.supported_versions,
         /// The transport, such as `stdio` or `http`.
-        transport: &'static str = server.transport,
+        transport: &'a str = &server.transport,
         /// Its command line or address.
         endpoint: &'a str = &server.endpoint,
         /// The confinement of its process, one item per line.

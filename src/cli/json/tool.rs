@@ -38,7 +38,7 @@ shape! {
         /// `internal` or `mcp`.
         source: &'static str = tool.source.as_str(),
         /// The kind of provider, such as `builtin`, `command` or `storage`.
-        kind: &'a str = tool.kind,
+        kind: &'a str = &tool.kind,
         /// The human-readable title of the tool.
         title: Option<&'a str> = tool.title.as_deref(),
         /// The description of the tool.

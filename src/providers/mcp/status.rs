@@ -47,7 +47,7 @@ impl ManagedServer for McpProvider {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             state,
-            transport: cached.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
+            transport: cached.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)).into(),
             endpoint: self.endpoint_text(),
             confinement,
             sandbox,

@@ -397,7 +397,7 @@ impl QuestionHandler for AttachedFrontEnd {
                 let reply = self.inbox.ask(question.clone()).await;
                 // The host's own event stays in its process.
                 self.events.emit(HostEvent::QuestionAnswered {
-                    kind: question.body.kind(),
+                    kind: question.body.kind().into(),
                     message: question.body.message().to_owned(),
                     server: question.server,
                     call_id: question.call,

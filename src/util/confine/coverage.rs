@@ -4,19 +4,17 @@
 //! of system calls that the filter is built from, the rights that the Landlock rules handle, and
 //! the namespaces that are made.
 
-use crate::util::static_text::{self, StaticText};
-
 /// Something that is out of a confined program's reach.
 #[derive(
     Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema, serde::Deserialize,
 )]
 pub struct Protection {
     /// What it is, as text for people.
-    #[serde(rename = "what", deserialize_with = "static_text::deserialize")]
-    pub subject: StaticText,
+    #[serde(rename = "what")]
+    pub subject: Cow<'static, str>,
     /// Every mechanism that keeps it, one of them at least.
-    #[serde(rename = "by", deserialize_with = "static_text::deserialize_list")]
-    pub mechanisms: Vec<StaticText>,
+    #[serde(rename = "by")]
+    pub mechanisms: Vec<Cow<'static, str>>,
 }
 
 /// What a sandbox keeps and what it leaves open, on this system.
@@ -25,8 +23,7 @@ pub struct Protection {
 )]
 pub struct Coverage {
     /// The level, as files name it.
-    #[serde(deserialize_with = "static_text::deserialize")]
-    pub level: StaticText,
+    pub level: Cow<'static, str>,
     /// What is out of reach.
     #[serde(rename = "keeps")]
     pub protects: Vec<Protection>,
@@ -56,6 +53,8 @@ impl Coverage {
 }
 
 #[cfg(target_os = "linux")]
+use std::borrow::Cow;
+
 pub use linux::coverage;
 #[cfg(all(test, target_os = "linux"))]
 pub(super) use linux::coverage_on;
@@ -67,7 +66,7 @@ mod linux {
     use super::super::subject::SandboxSubject;
     use super::super::support::{SystemSupport, ThisSystem};
     use super::super::{Confinement, ConfinementLevel, bwrap, filter, is_superuser, landlock};
-    use super::{Coverage, Protection};
+    use super::{Coverage, Cow, Protection};
 
     pub fn coverage(confinement: &Confinement) -> Coverage {
         coverage_on(&ThisSystem, confinement)
@@ -79,15 +78,15 @@ mod linux {
     ) -> Coverage {
         let mechanisms = mechanisms(system, confinement);
         let mut coverage = Coverage {
-            level: confinement.level.as_str(),
+            level: confinement.level.as_str().into(),
             protects: Vec::new(),
             leaves_open: Vec::new(),
         };
         for subject in SandboxSubject::VARIANTS {
-            let mut by: Vec<&'static str> = Vec::new();
+            let mut by: Vec<Cow<'static, str>> = Vec::new();
             for (name, subjects) in &mechanisms {
-                if subjects.contains(subject) && !by.contains(name) {
-                    by.push(*name);
+                if subjects.contains(subject) && !by.iter().any(|known| known == name) {
+                    by.push((*name).into());
                 }
             }
             if by.is_empty() {
@@ -95,7 +94,7 @@ mod linux {
             } else {
                 coverage
                     .protects
-                    .push(Protection { subject: subject.protected_text(), mechanisms: by });
+                    .push(Protection { subject: subject.protected_text().into(), mechanisms: by });
             }
         }
         if confinement.limits.processes.is_none() {

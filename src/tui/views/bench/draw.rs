@@ -117,7 +117,7 @@ fn run_title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
     let phase = match (&run.end, run.snapshot.as_ref().map(|seen| seen.phase)) {
         (Some(Err(_)), _) => "failed",
-        (Some(Ok(_)), _) => "over",
+        (Some(Ok(_)), _) => "done",
         (None, _) if run.is_stopping => "stopping",
         (None, _) if run.control.is_paused() => "PAUSED",
         (None, None) => "resolving tools",

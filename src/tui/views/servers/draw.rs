@@ -43,7 +43,7 @@ fn columns() -> [(TableColumn, usize, ServerCell); 8] {
     let text = |title, rank| TableColumn::new(title).droppable(rank);
     let number = |title, rank| text(title, rank).right();
     [
-        (text("TRANSPORT", 5), 10, |_, server| server.transport.to_owned()),
+        (text("TRANSPORT", 5), 10, |_, server| server.transport.to_string()),
         (text("PROTOCOL", 3), 10, |_, server| server.protocol.clone().unwrap_or_else(none)),
         (number("TOOLS", 1), 7, tools),
         (number("PING p50/p95", 8), 15, pings),

@@ -20,7 +20,7 @@ pub fn ready(name: &str) -> ServerStatus {
         name: name.to_owned(),
         description: None,
         state: ServerState::Ready,
-        transport: "stdio",
+        transport: "stdio".into(),
         endpoint: format!("mcp-{name} --stdio"),
         confinement: Vec::new(),
         permissions: crate::model::ServerPermissions::default(),
@@ -55,7 +55,7 @@ fn dead(name: &str) -> ServerStatus {
     let error = Error::unreachable("connection refused").with_server(name).with_hint("start it");
     ServerStatus {
         state: ServerState::Failed(error.clone()),
-        transport: "http",
+        transport: "http".into(),
         endpoint: "http://127.0.0.1:8002/mcp".to_owned(),
         protocol: None,
         era: None,

@@ -2,6 +2,7 @@
 
 use ratatui::layout::{Constraint, Layout};
 
+use crate::model::ToolSource;
 use crate::present::stats::detail::span;
 use crate::present::stats::{QUANTILES, quantile, share, time};
 use crate::present::{TableColumn, TableLayout};
@@ -100,7 +101,7 @@ const TREND: usize = 11;
 const NAME: usize = 12;
 
 fn source(usage: &Usage) -> &str {
-    usage.tool.server.as_deref().unwrap_or("local")
+    usage.tool.server.as_deref().unwrap_or(ToolSource::Internal.into())
 }
 
 fn running(state: &AppState, usage: &Usage) -> present::Line {

@@ -250,7 +250,7 @@ impl ToolListState {
         if self.grouping == ToolGrouping::Category {
             return (row.tool.category.as_deref().unwrap_or("other"), false);
         }
-        match (row.server(), row.tool.name.component(), row.tool.kind) {
+        match (row.server(), row.tool.name.component(), &*row.tool.kind) {
             (Some(server), ..) => (server, true),
             (None, Some(component), _) => (component, false),
             (None, None, "builtin") => ("built-in", false),
@@ -354,7 +354,7 @@ impl ToolRow {
     }
 
     pub fn source(&self) -> &str {
-        self.server().unwrap_or(self.tool.kind)
+        self.server().unwrap_or(&self.tool.kind)
     }
 }
 

@@ -55,12 +55,6 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
     assert_eq!(std::fs::read_dir(room.path("scratch")).unwrap().count(), 0);
 }
 
-/// What is kept and what is open, by the beginnings of the lines.
-fn protections(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<String>) {
-    let coverage = coverage_on(system, confinement);
-    (coverage.protects.iter().map(|protection| protection.subject).collect(), coverage.leaves_open)
-}
-
 #[test]
 fn nothing_is_left_open_silently() {
     let room = Room::new();
@@ -70,7 +64,8 @@ fn nothing_is_left_open_silently() {
         {
             let confinement = Confinement { network, metadata, ..room.confinement(level) };
             let system = Other { landlock: Some(abi), ..WHOLE };
-            let (keeps, open) = protections(&system, &confinement);
+            let coverage = coverage_on(&system, &confinement);
+            let (keeps, open) = (coverage.protects, coverage.leaves_open);
             // Each subject is on one of the two sides; the number of processes is beside them.
             assert_eq!(
                 keeps.len() + open.len(),
