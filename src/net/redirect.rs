@@ -1,7 +1,7 @@
 //! The redirect policy.
 
-use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::address::display_url;
@@ -10,21 +10,14 @@ use crate::model::Error;
 
 pub const MAX_REDIRECTS: usize = 5;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MethodSafety {
-    /// A request that only looks (GET, HEAD): every status that redirects means the same.
-    Safe,
-    /// Any other: only 307 and 308 keep its method and body.
-    Unsafe,
-}
-
 /// Where a redirect leads, when it is one that is followed: within the origin, and without changing
-/// what is asked.
+/// what is asked. For a method that only looks every status that redirects means the same; of any
+/// other only 307 and 308 keep method and body.
 pub fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
     url: &Url,
-    asking: MethodSafety,
+    method: &Method,
 ) -> Result<Option<Url>, Error> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -37,7 +30,7 @@ pub fn redirect(
     };
     let location = lossy(location.as_bytes());
     let next = url.join(&location).ok();
-    let keeps = asking == MethodSafety::Safe || matches!(status.as_u16(), 307 | 308);
+    let keeps = method.is_safe() || matches!(status.as_u16(), 307 | 308);
     match next {
         Some(next) if keeps && is_same_origin(&next, url) => Ok(Some(next)),
         _ => {
@@ -68,17 +61,17 @@ mod tests {
     use crate::model::ErrorKind;
 
     fn follow(status: u16, location: &str) -> Result<Option<String>, ErrorKind> {
-        follow_when(MethodSafety::Unsafe, status, location)
+        follow_when(&Method::POST, status, location)
     }
 
     fn follow_when(
-        asking: MethodSafety,
+        method: &Method,
         status: u16,
         location: &str,
     ) -> Result<Option<String>, ErrorKind> {
         let map = [(LOCATION, HeaderValue::from_str(location).unwrap())].into_iter().collect();
         let url = "http://127.0.0.1:8001/mcp".parse().unwrap();
-        redirect(StatusCode::from_u16(status).unwrap(), &map, &url, asking)
+        redirect(StatusCode::from_u16(status).unwrap(), &map, &url, method)
             .map(|next| next.map(|url| url.to_string()))
             .map_err(|error| error.kind())
     }
@@ -109,9 +102,9 @@ mod tests {
     #[test]
     fn a_look_follows_every_redirect_within_the_origin() {
         for status in [301, 302, 303, 307, 308] {
-            let next = follow_when(MethodSafety::Safe, status, "/new");
+            let next = follow_when(&Method::GET, status, "/new");
             assert_eq!(next, Ok(Some("http://127.0.0.1:8001/new".into())), "{status}");
-            let next = follow_when(MethodSafety::Safe, status, "http://127.0.0.1:8002/");
+            let next = follow_when(&Method::GET, status, "http://127.0.0.1:8002/");
             assert_eq!(next, Err(ErrorKind::Denied), "{status}");
         }
     }
@@ -120,9 +113,9 @@ mod tests {
     fn what_is_encrypted_stays_so() {
         let map = [(LOCATION, HeaderValue::from_static("http://api.example/x"))];
         let map = map.into_iter().collect();
-        for asking in [MethodSafety::Safe, MethodSafety::Unsafe] {
+        for method in [Method::GET, Method::POST] {
             let url = "https://api.example/x".parse().unwrap();
-            let error = redirect(StatusCode::TEMPORARY_REDIRECT, &map, &url, asking).unwrap_err();
+            let error = redirect(StatusCode::TEMPORARY_REDIRECT, &map, &url, &method).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Denied);
         }
     }
@@ -131,7 +124,7 @@ mod tests {
     fn a_redirect_to_nowhere_breaks_the_protocol() {
         let url = "http://127.0.0.1/".parse().unwrap();
         let error =
-            redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url, MethodSafety::Unsafe)
+            redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url, &Method::POST)
                 .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Protocol);
     }

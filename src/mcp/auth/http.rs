@@ -27,7 +27,7 @@ use crate::net::address::{
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
 use crate::net::posted_body::PostedBody;
-use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
+use crate::net::redirect::{self, redirect, too_many_redirects};
 use crate::net::response::{MAX_HEADER_BYTES, OriginResponse, check_headers, content_type};
 use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
@@ -167,16 +167,9 @@ impl AuthHttp {
                 let OriginResponse { status, headers: response_headers, body: mut content, .. } =
                     response;
                 check_headers(&response_headers, MAX_HEADER_BYTES)?;
-                if follow {
-                    let asking = if method == Method::GET {
-                        MethodSafety::Safe
-                    } else {
-                        MethodSafety::Unsafe
-                    };
-                    if let Some(next) = redirect(status, &response_headers, &url, asking)? {
-                        url = next;
-                        continue;
-                    }
+                if follow && let Some(next) = redirect(status, &response_headers, &url, &method)? {
+                    url = next;
+                    continue;
                 }
                 let body = match content_type(&response_headers).as_str() {
                     // A server that was only looked at began to talk; nothing of that is asked for.

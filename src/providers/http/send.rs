@@ -20,7 +20,7 @@ use crate::model::{Diagnostic, Diagnostics, Error, ErrorPhase, RetryAdvice};
 use crate::net::address;
 use crate::net::client::HttpClient;
 use crate::net::posted_body::PostedBody;
-use crate::net::redirect::{self, MethodSafety};
+use crate::net::redirect;
 use crate::net::response::{
     MAX_ERROR_BODY, MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers,
 };
@@ -77,14 +77,12 @@ async fn receive(
 }
 
 async fn exchange(client: &HttpClient, request: &HttpRequest) -> Result<OriginResponse, Error> {
-    let looks = [Method::GET, Method::HEAD].contains(&request.method);
-    let asking = if looks { MethodSafety::Safe } else { MethodSafety::Unsafe };
     let mut url = request.url.clone();
     for _ in 0..=redirect::MAX_REDIRECTS {
         let body = request.body.clone().map(|body| PostedBody::new(body, None));
         let response = client.send(request.method.clone(), &url, &request.headers, body).await?;
         check_headers(&response.headers, MAX_HEADER_BYTES)?;
-        match redirect::redirect(response.status, &response.headers, &url, asking)? {
+        match redirect::redirect(response.status, &response.headers, &url, &request.method)? {
             Some(next) => url = next,
             None => return Ok(response),
         }

@@ -20,7 +20,7 @@ use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
 use crate::net::posted_body::{DepartureListener, PostedBody};
-use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
+use crate::net::redirect::{self, redirect, too_many_redirects};
 use crate::net::response::{
     OriginResponse, ResponseBody, check_headers, content_type, server_message, too_large,
 };
@@ -360,11 +360,7 @@ impl HttpShared {
             let response = heads.trace_exchange(&method, &url, headers, call, sending).await?;
             let OriginResponse { status, headers, url: request, .. } = &response;
             check_headers(headers, self.limits.headers)?;
-            let asking = match method {
-                Method::GET => MethodSafety::Safe,
-                _ => MethodSafety::Unsafe,
-            };
-            match redirect(*status, headers, request, asking)? {
+            match redirect(*status, headers, request, &method)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
