@@ -166,6 +166,17 @@ impl Backlog {
         }
     }
 
+    /// Waits until every request has its answer.
+    pub(super) async fn answered(&self) {
+        loop {
+            let sent = self.sent.notified();
+            if lock(&self.state).unanswered.is_empty() {
+                return;
+            }
+            sent.await;
+        }
+    }
+
     /// Counts a message that was read; `false` for a request more than there may be.
     pub(super) fn admit(&self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         let mut state = lock(&self.state);

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -17,6 +18,8 @@ use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 use crate::serve::shared_room::MessageRoom;
 
+const PARTING: Duration = Duration::from_secs(2);
+
 /// Serves the client that started this process, until it closes standard input or `stop` fires.
 pub async fn serve_stdio(
     server: &Arc<CatalogueServer>,
@@ -26,8 +29,11 @@ pub async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     // Behind a background host there may be several such clients.
     let session = format!("stdio-{}", Uuid::new_v4().simple());
-    let identity = ServedIdentity { session, is_alone };
-    serve_stream(server, identity, input, output, stop).await
+    let client = server.connect(ServedIdentity { session, is_alone });
+    // A pipe ends with the last request that was written into it.
+    let transport =
+        lines(input, output, server.messages.clone(), client.gone.clone()).with_parting(PARTING);
+    Box::pin(accept::serve(client, transport, stop)).await
 }
 
 /// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and

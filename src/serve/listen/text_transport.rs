@@ -13,6 +13,7 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::bounded_stream::{Backlog, MAX_UNANSWERED};
@@ -90,6 +91,10 @@ pub(in crate::serve) struct TextTransport {
     lost: CancellationToken,
     /// Fires when the client is gone, although its calls may still run.
     gone: CancellationToken,
+    /// How long a client that said its last word is taken to listen for answers.
+    parting: Duration,
+    /// Until when, once it said it.
+    parted: Option<Instant>,
 }
 
 impl TextTransport {
@@ -102,7 +107,14 @@ impl TextTransport {
     ) -> Self {
         let (backlog, lost) = (Arc::default(), CancellationToken::new());
         let (source, sink) = (source.boxed(), Arc::new(Mutex::new(sink)));
-        Self { source, sink, backlog, room, parsing: None, lost, gone }
+        let (parting, parted) = (Duration::ZERO, None);
+        Self { source, sink, backlog, room, parsing: None, lost, gone, parting, parted }
+    }
+
+    /// Answers what was asked before the client said its last word, for at most so long.
+    pub(super) fn with_parting(mut self, parting: Duration) -> Self {
+        self.parting = parting;
+        self
     }
 
     /// The next message of the client, or why there is none in a text that is not passed on; `None` when
@@ -170,7 +182,12 @@ impl Transport<RoleServer> for TextTransport {
                     let _slow_client = tokio::time::timeout(LAST_WORDS, refusal).await;
                     break;
                 }
-                None => break,
+                None => {
+                    let until = *self.parted.get_or_insert_with(|| Instant::now() + self.parting);
+                    let answered = lost.run_until_cancelled(self.backlog.answered());
+                    let _late = tokio::time::timeout_at(until, answered).await;
+                    break;
+                }
             };
             let message = match parsed {
                 Ok(message) => *message,

@@ -330,6 +330,25 @@ fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
 }
 
 #[test]
+fn what_was_asked_before_the_input_ended_is_answered() {
+    let room = Sandbox::new();
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+                        "clientInfo": { "name": "a pipe", "version": "1" } });
+    let call = json!({ "name": "demo-slow", "arguments": { "seconds": 0.3 } });
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }),
+    ];
+    let served =
+        room.toolhost(["serve"]).stdin(lines.map(|line| format!("{line}\n")).concat()).go();
+    let said = served.exits(0).out();
+    let answer = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answer = answer.into_iter().find(|line| line["id"] == 2).unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "waited 0.3 s", "{answer}");
+}
+
+#[test]
 fn a_models_calls_are_run_and_answered_in_its_own_dialect() {
     let room = Sandbox::new();
     let response = json!({ "choices": [{ "message": { "role": "assistant", "tool_calls": [
