@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::assembly::Assembly;
+use crate::cli::mcp_file;
 use crate::config::spec::Configuration;
 use crate::host::hidden_by_profile;
-use crate::model::Error;
+use crate::model::{Diagnostic, Error};
 
 /// Checks that the host has all of these servers.
 pub fn require_hosted(assembly: &Assembly, names: &[String]) -> Result<(), Error> {
@@ -18,6 +19,13 @@ pub fn require_hosted(assembly: &Assembly, names: &[String]) -> Result<(), Error
 pub fn require_configured(configuration: &Configuration, names: &[String]) -> Result<(), Error> {
     let known = configuration.servers.iter().map(|server| server.name.as_str()).collect();
     require_servers(configuration, names, &known)
+}
+
+/// Fails for a file that is left out as a whole. For commands that found nothing: it may be in there.
+pub fn require_files(configuration: &Configuration) -> Result<(), Error> {
+    let is_of_file = |problem: &&Diagnostic| problem.is_error() && problem.entry.is_none();
+    let problem = configuration.diagnostics.iter().find(is_of_file).cloned();
+    problem.map_or(Ok(()), |problem| Err(mcp_file::error(problem)))
 }
 
 /// Checks that every name is one of the known servers.
@@ -40,6 +48,7 @@ pub fn require_servers(
     }
     let error = Error::usage(format!("there is no server '{name}'"));
     if server_names.is_empty() {
+        require_files(configuration)?;
         return Err(error.with_hint("no servers configured; add one under mcp_servers in mcp.yaml"));
     }
     let names: Vec<&str> = server_names.iter().copied().collect();
@@ -50,7 +59,6 @@ pub fn require_servers(
 mod tests {
     use super::*;
     use crate::config::spec::{DisabledEntry, FileRole};
-    use crate::model::Diagnostic;
 
     fn configuration() -> Configuration {
         let problem = Diagnostic::error("variable 'TOKEN' is not set").with_hint("export TOKEN");

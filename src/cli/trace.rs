@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::options::{ALL_METHODS, GlobalOptions};
 use super::output::streams::CommandError;
 use super::output::{Format, Output};
+use super::save;
 use crate::audit::trace::TraceFile;
 use crate::model::traffic::{TrafficFilter, TrafficKind};
 use crate::model::{Error, Traffic, TrafficSink};
@@ -114,6 +115,7 @@ impl TraceOutputs {
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(path)) = (&*file, self.save.as_ref().or(other)) {
+            save::check(path)?;
             *file = Some(TraceFile::open(path.clone())?);
         }
         Ok(file.clone())

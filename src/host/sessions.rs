@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -244,7 +245,11 @@ impl SessionManager {
         variables::retain(&mut info.environment, tool);
         let client = (request.client, &request.cancel);
         let context = self.context_of(call_id, info, self.trace_of(request), client);
-        ToolContext { idle_limit: limits.attempt, ..context }
+        // Of two limits that end together, the one of the whole call is named.
+        let is_shorter = limits.attempt < limits.total;
+        let idle_limit =
+            if is_shorter { limits.attempt } else { limits.total + Duration::from_secs(1) };
+        ToolContext { idle_limit, ..context }
     }
 
     fn context_of(

@@ -435,6 +435,6 @@ fn the_source_column_says_what_the_option_takes() {
     assert_eq!(names("pipeline").lines().count(), 1);
     assert!(names("internal").contains("calculator") && !names("internal").contains("demo-"));
     let unknown = room.toolhost(["list", "--source", "nothing"]).check();
-    unknown.exits(2).says(&["there is no source 'nothing'", "internal, builtin"]);
+    unknown.exits(2).says(&["there is no source 'nothing'", "known: builtin, ", ", internal, "]);
     room.toolhost(["list", "--kind", "comand"]).check().exits(2).says(&["no kind 'comand'"]);
 }

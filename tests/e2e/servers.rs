@@ -240,3 +240,20 @@ fn a_list_with_a_missing_part_has_one_verdict_everywhere() {
     assert!(warnings.contains("a tool has no name"), "{warnings}");
     room.with_servers(["trace", "srv"]).check().exits(0);
 }
+
+#[test]
+fn a_file_of_servers_that_cannot_be_read_is_not_taken_for_no_servers() {
+    for text in ["mcp_servers: [", "mcp_servers: 5"] {
+        let room = Sandbox::new();
+        room.file("mcp.yaml", text);
+        for command in
+            [&["servers"][..], &["resources", "list"], &["prompts", "list"], &["trace", "a"]]
+        {
+            let finished = room.toolhost(command.iter().copied()).go();
+            finished.exits(9).says(&["mcp.yaml:1:"]);
+        }
+    }
+    let room = Sandbox::new();
+    std::os::unix::fs::symlink("moved.yaml", room.path("work/mcp.yaml")).unwrap();
+    room.toolhost(["servers"]).go().exits(9).says(&["mcp.yaml"]);
+}

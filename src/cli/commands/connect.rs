@@ -254,16 +254,16 @@ fn list(context: &CommandContext) -> CommandResult {
             let names = read::read(&path, false)
                 .and_then(|(_, text)| editors::parse_file(&path, &text))
                 .map(|content| own_entries(&content, client));
-            let problem = names.as_ref().err().cloned().map(mcp_file::error);
+            let problem = names.as_ref().err().cloned();
             if let Some(problem) = &problem {
-                output.warn(problem.message());
+                output.warn(&present::messages::located(problem));
             }
             clients.push(ClientJson {
                 client: client.name,
                 project,
                 file: path.display().to_string(),
                 entries: names.unwrap_or_default(),
-                error: problem.map(|problem| problem.message().to_owned()),
+                error: problem.map(|problem| problem.message),
             });
         }
     }

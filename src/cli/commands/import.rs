@@ -144,8 +144,9 @@ fn list(context: &CommandContext, format: Format) -> CommandResult {
     let (environment, output) = (&*context.environment, &context.output);
     let files = EDITORS.iter().flat_map(|editor| {
         editor.files(environment).into_iter().filter_map(move |path| {
-            let servers = editors::read_file(&path, Some(editor), &environment.cwd()).ok()?;
-            Some((editor.name, path, servers))
+            let read = editors::read_file(&path, Some(editor), &environment.cwd());
+            let warned = |problem| output.warn(&present::messages::located(&problem));
+            Some((editor.name, path, read.map_err(warned).ok()?))
         })
     });
     let files: Vec<_> = files.collect();

@@ -44,7 +44,7 @@ pub async fn run(args: &ManArgs, context: &CommandContext) -> CommandResult {
 
 fn write_all(grammar: Command, directory: &Path, context: &CommandContext) -> CommandResult {
     let failed = |why: std::io::Error| {
-        Error::internal(format!("cannot write to {}: {why}", directory.display()))
+        Error::usage(format!("cannot write to {}: {why}", directory.display()))
     };
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(grammar, directory).map_err(failed)?;

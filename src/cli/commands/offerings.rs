@@ -26,6 +26,9 @@ pub(super) async fn assemble(
 ) -> Result<Assembly, Error> {
     let assembly = context.assemble_attached(StartScope::Servers(servers), command).await?;
     entry_checks::require_hosted(&assembly, servers)?;
+    if assembly.host.servers().is_empty() && assembly.host.servers_out_of_service().is_empty() {
+        entry_checks::require_files(&assembly.configuration)?;
+    }
     Ok(assembly)
 }
 

@@ -65,6 +65,9 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
         assembly.host.check_servers(&args.names).await
     };
     servers.extend(broken);
+    if servers.is_empty() {
+        entry_checks::require_files(&assembly.configuration)?;
+    }
     let output = &context.output;
     let value = ServersJson::from(servers.as_slice());
     let names = servers.iter().map(|server| &server.name);
