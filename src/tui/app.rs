@@ -311,8 +311,10 @@ impl AppState {
     }
 
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
-        if let Some(arguments) = self.context.calls.arguments_of(tool) {
-            return Some(arguments.clone());
+        let form = self.tools.shown_form().filter(|form| form.tool == tool && form.is_edited);
+        let called = || self.context.calls.arguments_of(tool).cloned();
+        if let Some(arguments) = form.map(SchemaForm::arguments).or_else(called) {
+            return Some(arguments);
         }
         let schema = &self.tools.catalogue.find_by_name(tool)?.tool.input_schema;
         let required = schema.get("required").and_then(serde_json::Value::as_array)?;

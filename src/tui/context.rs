@@ -6,7 +6,7 @@ use crate::host::breakpoints::Breakpoint;
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::AskId;
 use crate::tui::keys::Keymap;
-use crate::tui::layout::{self, PaneShares, SizeClass};
+use crate::tui::layout::{self, FormRoom, PaneShares, SizeClass};
 use crate::tui::prelude::*;
 use crate::tui::theme::{Appearance, ColourDepth, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
@@ -100,8 +100,8 @@ pub struct AppContext {
     /// What is to be done outside of the state, as soon as it has taken in what happened.
     pub effects: Effects,
     pub pane_shares: BTreeMap<ViewId, PaneShares>,
-    /// How many rows the form of the tools view needs, its frame included.
-    pub form_rows: Option<u16>,
+    /// What the form of the tools view needs.
+    pub form_room: Option<FormRoom>,
     /// Whose calls the statistics and the history show.
     pub shown_projects: ShownProjects,
     /// The process of the background host that answers in place of the console's own; `None` without.
@@ -141,7 +141,7 @@ impl AppContext {
             return vec![(self.focus, middle)];
         }
         let shares = self.pane_shares.get(&self.view).copied().unwrap_or_default();
-        layout::panes(self.view, room, middle, shares, self.form_rows, self.has_wire)
+        layout::panes(self.view, room, middle, shares, self.form_room, self.has_wire)
     }
 
     /// Where a pane is; `None` where it is not seen.

@@ -79,8 +79,14 @@ pub struct PaneShares {
 const STEP: i16 = 5;
 
 impl PaneShares {
-    fn left(self, room: SizeClass) -> u16 {
-        self.left.unwrap_or(if room == SizeClass::Full { 36 } else { 43 }).clamp(SHARES.0, SHARES.1)
+    fn left(self, view: ViewId, room: SizeClass) -> u16 {
+        let usual = match view {
+            _ if room < SizeClass::Full => 43,
+            // With its figures.
+            ViewId::Tools => 38,
+            _ => 36,
+        };
+        self.left.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
     }
 
     fn upper(self, view: ViewId) -> u16 {
@@ -100,7 +106,7 @@ impl PaneShares {
         let by = if is_less { -STEP } else { STEP };
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
         match action {
-            Action::NarrowPane | Action::WidenPane => self.left = moved(self.left(room)),
+            Action::NarrowPane | Action::WidenPane => self.left = moved(self.left(view, room)),
             _ => self.upper = moved(self.upper(view)),
         }
     }
@@ -124,27 +130,45 @@ pub fn wire_below(
     (above, Some(below))
 }
 
-/// Where the panes of a view are, where there is room for more than one. A form of `form_rows` rows,
-/// its frame included, takes no more than those of the tools view, so that the result gets the rest.
+/// What the form of the tools view needs.
+#[derive(Debug, Clone, Copy)]
+pub struct FormRoom {
+    /// With its frame.
+    pub rows: u16,
+    /// Whether there is a result below it, which then has at least half.
+    pub has_result: bool,
+}
+
+/// The rows of the pane of a result that says that there is none, and how to get one.
+const NO_RESULT_ROWS: u16 = 8;
+
+/// Where the panes of a view are, where there is room for more than one. A form takes no more than it
+/// needs of the tools view, so that the result gets the rest.
 pub fn panes(
     view: ViewId,
     room: SizeClass,
     area: Rect,
     shares: PaneShares,
-    form_rows: Option<u16>,
+    form: Option<FormRoom>,
     has_wire: bool,
 ) -> Vec<(Pane, Rect)> {
     let (area, _) = wire_below(view, room, area, has_wire);
     let upper = Constraint::Percentage(shares.upper(view));
     let rows = |area| Layout::vertical([upper, Constraint::Fill(1)]).areas(area);
-    let left = Constraint::Percentage(shares.left(room));
+    let left = Constraint::Percentage(shares.left(view, room));
     let columns: [Rect; 2] = Layout::horizontal([left, Constraint::Fill(1)]).areas(area);
     let [left, right] = columns;
     let areas = match view {
         ViewId::Tools => {
-            let form_rows = form_rows.filter(|_| shares.upper.is_none());
+            let form = form.filter(|_| shares.upper.is_none());
             let [above, _] = rows(right);
-            let [above, below] = detail_rows(right, above.height, form_rows);
+            let usual = match form {
+                Some(form) if !form.has_result => {
+                    above.height.max(right.height.saturating_sub(NO_RESULT_ROWS))
+                }
+                _ => above.height,
+            };
+            let [above, below] = detail_rows(right, usual, form.map(|form| form.rows));
             vec![left, above, below]
         }
         ViewId::Bench => [&[left][..], &rows(right)].concat(),
@@ -208,8 +232,13 @@ mod tests {
     fn a_pane_that_is_made_smaller_stays_usable() {
         let area = Rect::new(0, 1, 100, 29);
         let mut shares = PaneShares::default();
-        let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5), false);
+        let form = |rows, has_result| Some(FormRoom { rows, has_result });
+        let panes =
+            |shares, form| panes(ViewId::Tools, SizeClass::Medium, area, shares, form, false);
+        let shown = |shares| panes(shares, form(5, true));
         assert_eq!(shown(shares)[1].1.height, 5, "a form takes what it needs");
+        let heights = [true, false].map(|result| panes(shares, form(40, result))[1].1.height);
+        assert_eq!(heights, [13, 21], "and more of it while there is no result");
         let less = [Action::NarrowPane, Action::ShrinkPane];
         for action in [less, [Action::WidenPane, Action::GrowPane]].concat() {
             (0..80).for_each(|_| shares.resize(action, ViewId::Tools, SizeClass::Medium));

@@ -5,14 +5,15 @@ use serde_json::json;
 use super::user_program::EditorDraft;
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
-use crate::tui::event::UserInput;
+use crate::tui::event::{ConsoleCallId, UserInput};
 use crate::tui::keys::{self, KeyPress};
+use crate::tui::layout::FormRoom;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
 use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::overlays::{self, ConfigurationProblems};
-use crate::tui::views::result::presentation::result_of;
+use crate::tui::views::result::presentation::{CallResult, result_of};
 use crate::tui::views::tools::detail;
 use crate::tui::views::{form, servers};
 use crate::tui::widgets::list::action_step;
@@ -33,15 +34,19 @@ impl AppState {
     fn measure_form(&mut self) {
         let styler = Styler::new(self.context.appearance.theme());
         let place = self.context.area_of(Pane::Detail);
-        let rows = |(form, area): (&SchemaForm, Rect)| {
+        let room = |(form, area): (&SchemaForm, Rect)| {
             let inside = self.context.inside(area);
             let tool = self.tools.catalogue.chosen().map(|row| &row.tool);
             let about =
                 tool.map_or(0, |tool| detail::about(styler, self, tool, inside.width).len());
             let frame = area.height - inside.height;
-            form::draw::rows_needed(styler, form, inside.width).saturating_add(cells(about) + frame)
+            let rows = form::draw::rows_needed(styler, form, inside.width);
+            FormRoom {
+                rows: rows.saturating_add(cells(about) + frame),
+                has_result: self.context.calls.newest_of(&form.tool).is_some(),
+            }
         };
-        self.context.form_rows = self.tools.shown_form().zip(place).map(rows);
+        self.context.form_room = self.tools.shown_form().zip(place).map(room);
     }
 
     fn dispatch(&mut self, event: AppEvent) {
@@ -84,17 +89,14 @@ impl AppState {
             AppEvent::CallFinished { run, outcome } => {
                 let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
                 if error.is_some_and(|error| error.kind() == ErrorKind::Usage)
-                    && self.tools.refused(run, &mut self.context)
+                    && self.tools.is_of_form(run, &self.context)
                 {
-                    return;
+                    return self.tools.refused(run, outcome, &mut self.context);
                 }
                 if let Some(error) = error {
                     self.trust.failed(error, &mut self.context);
                 }
-                self.context.end_progress();
-                self.context.calls.end(run, *outcome);
-                self.context.emit(AppEffect::RefreshServers);
-                self.refresh_figures();
+                self.call_ended(run, *outcome);
             }
             AppEvent::Approval { id, prompt } => {
                 self.inbox.approval(id, *prompt, &mut self.context);
@@ -112,11 +114,22 @@ impl AppState {
                     && let Some(form) = self.form()
                 {
                     form.checked(&schema, &arguments, &problems);
+                    let is_valid = problems.is_empty();
+                    if let Some((run, outcome)) = self.tools.checked(is_valid, &mut self.context) {
+                        self.call_ended(run, *outcome);
+                    }
                 }
             }
             AppEvent::Outcome(Outcome(change)) => change(self),
             AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
+    }
+
+    fn call_ended(&mut self, run: ConsoleCallId, outcome: CallResult) {
+        self.context.end_progress();
+        self.context.calls.end(run, outcome);
+        self.context.emit(AppEffect::RefreshServers);
+        self.refresh_figures();
     }
 
     fn tick(&mut self, now: Duration) {

@@ -161,7 +161,9 @@ fn a_field_is_left_out_null_or_what_was_written() {
 #[test]
 fn what_a_tool_requires_is_asked_for_before_it_is_called() {
     let mut state = sample();
-    assert_eq!(press(&mut state, &["<enter>", "<down>", "<f5>"]), []);
+    let effects = press(&mut state, &["<enter>", "<down>", "<f5>"]);
+    // Nothing is called; what else is wrong is looked for.
+    assert!(matches!(&effects[..], [AppEffect::ValidateArguments { .. }]), "{effects:?}");
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!((form.at, form.problem.as_deref()), (0, Some("expression is required")));
 }
@@ -432,16 +434,30 @@ fn arguments_that_do_not_fit_are_marked_in_the_form_and_are_no_result() {
     let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
         panic!("{effects:?}")
     };
-    assert!(state.context.calls.newest_of("calculator").is_none());
     let path = crate::host::validate::ValuePath(Vec::new()).key("precision");
     let problem = crate::host::validate::Violation::new(path, "must be at most 5");
     let (schema, arguments, problems) = (schema.clone(), arguments.clone(), vec![problem]);
     state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
+    assert!(state.context.calls.newest_of("calculator").is_none());
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!(form.fields[form.at].key, "precision");
     // The mark stays when another field is chosen.
     press(&mut state, &["<tab>"]);
     assert!(picture(&state, Theme::default()).contains("! must be at most 5"));
+}
+
+#[test]
+fn arguments_that_fit_and_are_refused_by_the_tool_are_its_result() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "1", "<f5>"]);
+    let refused = Box::new(Err(crate::model::Error::usage("one of the two is needed")));
+    let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
+    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let (schema, arguments, problems) = (schema.clone(), arguments.clone(), Vec::new());
+    state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
+    assert!(picture(&state, Theme::default()).contains("one of the two is needed"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Draws scrolling text.
 
+use std::cell::RefMut;
+
 use ratatui::style::Style;
 use ratatui::text::Text;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -14,12 +16,7 @@ impl Pen<'_> {
             return;
         }
         let styler = self.styler;
-        let mut kept = text.layout.borrow_mut();
-        let fits = |layout: &TextLayout| layout.width == area.width && layout.theme == styler.theme;
-        if !kept.as_ref().is_some_and(fits) {
-            *kept = Some(lay_out(styler, text, area.width));
-        }
-        let Some(layout) = kept.as_mut() else { return };
+        let mut layout = layout(styler, text, area.width);
         let (total, height) = (layout.rows(), usize::from(area.height));
         let first = text.position.fit(total, height);
         (layout.height, layout.first) = (area.height, first);
@@ -31,6 +28,11 @@ impl Pen<'_> {
         let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
         self.put(Text::from(visible), area);
         self.more(area, total.saturating_sub(first + height));
+    }
+
+    /// How many rows a text takes at this width.
+    pub fn rows_of(&self, text: &ScrollText, width: u16) -> usize {
+        layout(self.styler, text, width).rows()
     }
 
     pub fn page(&mut self, lines: &[Line<'static>], position: &ScrollPosition, area: Rect) {
@@ -62,6 +64,15 @@ impl Pen<'_> {
             }
         }
     }
+}
+
+/// The layout of a text, which is kept until the text or the width changes.
+fn layout(styler: Styler, text: &ScrollText, width: u16) -> RefMut<'_, TextLayout> {
+    let mut kept = text.layout.borrow_mut();
+    if kept.as_ref().is_some_and(|kept| kept.width != width || kept.theme != styler.theme) {
+        *kept = None;
+    }
+    RefMut::map(kept, |kept| kept.get_or_insert_with(|| lay_out(styler, text, width)))
 }
 
 fn lay_out(styler: Styler, text: &ScrollText, width: u16) -> TextLayout {

@@ -282,6 +282,7 @@ pub fn pointed(
     mark: Option<Role>,
     width: u16,
 ) -> Line<'static> {
+    line = styler.fitted(line, usize::from(width).saturating_sub(2));
     let Some(role) = mark else {
         line.spans.insert(0, styler.plain("  "));
         return line;
@@ -389,6 +390,28 @@ impl Styler {
         }
         let gap = " ".repeat(cells.saturating_sub(text::width(&shown)));
         format!("{shown}{gap}")
+    }
+
+    /// A line in at most so many cells: one that is longer ends in a mark.
+    pub fn fitted(self, line: Line<'static>, width: usize) -> Line<'static> {
+        if line.width() <= width {
+            return line;
+        }
+        let mark = self.dim("…");
+        let mut left = width.saturating_sub(mark.width());
+        let mut spans = Vec::new();
+        for span in line.spans {
+            if span.width() > left {
+                let kept = text::cut(&span.content, left);
+                let kept = kept.strip_suffix('…').unwrap_or(&kept).to_owned();
+                spans.push(Span::styled(kept, span.style));
+                break;
+            }
+            left -= span.width();
+            spans.push(span);
+        }
+        spans.push(mark);
+        Line::from(spans)
     }
 
     pub fn line(self, meaning: Role, text: impl AsRef<str>) -> Line<'static> {

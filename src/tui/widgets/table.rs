@@ -213,9 +213,12 @@ pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, area: Rect) {
         let role = pen.mark(shown.start + at == table.column).unwrap_or(Role::Title);
         present::Line::styled(role, format!("{}{mark}", column.key))
     };
+    let mut left = usize::from(area.width);
     let layout = columns().map(|(_, column)| {
         let shown = TableColumn::new("");
-        (if column.is_number { shown.right() } else { shown }, column.width)
+        let width = column.width.min(left);
+        left = left.saturating_sub(width + GAP);
+        (if column.is_number { shown.right() } else { shown }, width)
     });
     let layout = TableLayout::of(layout, None);
     let [head, rows] = top(area, 1);

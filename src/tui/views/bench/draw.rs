@@ -62,7 +62,7 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>
     let run = bench.run.as_ref();
     match run.and_then(|run| Some((run.end.as_ref()?, &run.command_line))) {
         None => {
-            let text = "What it means stands here afterwards: limits, comparison, caveats.";
+            let text = "Results appear here when the run finishes: limits, comparison, caveats.";
             vec![styler.line(Role::Dim, text)]
         }
         Some((Err(error), command_line)) => {
@@ -146,9 +146,6 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     };
     let mut lines: Vec<Line<'static>> =
         run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();
-    if let Some(Err(error)) = &run.end {
-        lines.extend(styler.document(&present::messages::failure(error)));
-    }
     let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
         return lines;
     };
@@ -322,7 +319,6 @@ fn of_target(
 
 /// What a person wants to know first, as much as fits.
 fn headline(styler: Styler, target: &TargetReport, width: usize) -> Line<'static> {
-    let now = rates(target).last().copied().unwrap_or_default();
     let failed = target.failures();
     let errors = if failed > 0 { Role::Error } else { Role::Success };
     let figure = |before, role, figure: String, behind: &str| {
@@ -338,7 +334,7 @@ fn headline(styler: Styler, target: &TargetReport, width: usize) -> Line<'static
         percentile("p50 ", 0.5),
         percentile("p99 ", 0.99),
         figure("", errors, show_count(failed), plural),
-        figure("", Role::Name, per_second(now), " calls/s"),
+        figure("", Role::Name, per_second(target.throughput), " calls/s"),
     ];
     fitting(parts, "   ", width)
 }

@@ -282,7 +282,7 @@ fn row(
         spans.extend(written);
         used + cursor
     } else {
-        spans.push(styler.plain(form.lines[entry as usize].text()));
+        spans.push(styler.plain(text::cut(form.lines[entry as usize].text(), room)));
         used
     };
     (Line::from(spans), cursor)

@@ -13,7 +13,7 @@ const NAMES: usize = 28;
 const VALUES: usize = 22;
 
 pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
-    let foot = foot(pen.styler, form);
+    let foot = foot(pen.styler, form, area.width);
     let needed = foot_rows(&foot, area.width);
     let left = usize::from(area.height).saturating_sub(body_rows(form));
     let most = usize::from(area.height / 3).max(left).max(1);
@@ -28,8 +28,9 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
 /// How many rows a form needs at this width, without a frame. The same for each of its fields, so
 /// that nothing moves when another one is chosen.
 pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
-    // With a gap between them.
-    cells(body_rows(form) + 1 + foot_rows(&foot(styler, form), width))
+    // With a gap between them, where a problem is said.
+    let gap = usize::from(problem(styler, form).is_none());
+    cells(body_rows(form) + gap + foot_rows(&foot(styler, form, width), width))
 }
 
 fn body_rows(form: &SchemaForm) -> usize {
@@ -272,19 +273,26 @@ fn spans_around_cursor(
     (vec![styler.span(role, kept), styler.plain(behind)], cursor)
 }
 
-/// What is wrong, what is still to be done, and what will be sent; the most important first.
-fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
-    let shown = &form.summary;
-    let mut lines = Vec::new();
-    // What is marked beside its field is said there.
+/// What is wrong, unless it is marked beside its field: it is said there.
+fn problem(styler: Styler, form: &SchemaForm) -> Option<Line<'static>> {
     let marked = || form.fields.iter().flat_map(|row| &row.problems);
     let is_marked = |problem: &str| marked().any(|own| problem.ends_with(own.as_str()));
     let is_said = |problem: &&String| form.json.is_some() || !is_marked(problem);
-    if let Some(problem) = form.problem.as_ref().filter(is_said) {
-        lines.push(styler.line(Role::Error, format!("! {problem}")));
-    }
+    let problem = form.problem.as_ref().filter(is_said)?;
+    Some(styler.line(Role::Error, format!("! {problem}")))
+}
+
+/// What is wrong, what is still to be done, and what will be sent; the most important first.
+fn foot(styler: Styler, form: &SchemaForm, width: u16) -> Vec<Line<'static>> {
+    let shown = &form.summary;
+    let mut lines: Vec<Line<'static>> = problem(styler, form).into_iter().collect();
+    // Two rows of it, with what stands behind it.
+    let most = (2 * usize::from(width)).saturating_sub(24);
     let sends = lines.len();
-    lines.push(Line::from(vec![styler.dim("sends "), styler.plain(&shown.preview)]));
+    lines.push(Line::from(vec![
+        styler.dim("sends "),
+        styler.plain(text::cut(&shown.preview, most)),
+    ]));
     if shown.is_valid {
         lines[sends].push_span(styler.span(Role::Success, "  valid"));
     } else if shown.filled < shown.required && form.json.is_none() {

@@ -225,17 +225,15 @@ impl SchemaForm {
             self.problem = Some(why.message().to_owned());
             return false;
         }
-        if let Some(missing) = self.missing() {
-            self.go_to(missing);
-            let name = self.fields.get(missing).map(|row| row.place.path.to_string());
-            self.problem = name.map(|name| format!("{name} is required"));
-            return false;
-        }
+        let missing = self
+            .missing()
+            .and_then(|at| Some((at, format!("{} is required", self.fields.get(at)?.place.path))));
         let wrong = self.fields.iter().enumerate().find_map(|(at, row)| {
             let why = self.node_of(row)?.syntax_error()?;
             Some((at, format!("{} {why}", row.place.path)))
         });
-        let Some((at, problem)) = wrong else { return true };
+        let first = missing.into_iter().chain(wrong).min_by_key(|(at, _)| *at);
+        let Some((at, problem)) = first else { return true };
         self.go_to(at);
         self.problem = Some(problem);
         false

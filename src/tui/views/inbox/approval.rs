@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::catalogue::fingerprint;
 use crate::host::policy::Approval;
-use crate::model::ToolDefinition;
+use crate::model::{ToolDefinition, ToolSource};
 use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::prelude::*;
@@ -168,18 +168,18 @@ impl InboxView {
     }
 }
 
+const WIDTH: u16 = 76;
+
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
-    let most = area.height.saturating_sub(4).clamp(5, 30);
-    let height = match pending.prompt.held {
-        Some(_) => cells(pending.text().len() + held::ANSWERS + 3).min(most),
-        None => most,
-    };
+    // With its frame, and room for all answers from the start.
+    let rows = pen.rows_of(pending.text(), WIDTH - 4) + held::ANSWERS + 3;
+    let height = cells(rows).min(area.height.saturating_sub(4).max(5));
     let (title, role) = match pending.prompt.held {
         Some(_) => ("Stopped at a breakpoint", Role::Question),
         None => ("Approval needed", Role::Warning),
     };
     let title = format!("{title}  1 of {}", state.inbox.approvals.len());
-    let inner = pen.ask_over(area, (76, height), &title, role);
+    let inner = pen.ask_over(area, (WIDTH, height), &title, role);
     let answers = answers(pen.styler, state, pending);
     // Where there is little room what is asked goes before what can be answered.
     let height = answers.len().min(usize::from(inner.height).saturating_sub(4)).max(1);
@@ -218,7 +218,13 @@ fn answers(styler: Styler, state: &AppState, pending: &PendingApproval) -> Vec<L
 fn definition(tool: &ToolDefinition) -> ScrollText {
     let mut text = ScrollText::with_indent(CONTINUED);
     text.line(Role::Name, tool.name.full());
-    text.line(Role::Dim, "definition, as the server describes it");
+    text.line(
+        Role::Dim,
+        match tool.source {
+            ToolSource::Mcp => "definition, as the server describes it",
+            ToolSource::Internal => "definition, as it is declared",
+        },
+    );
     text.gap();
     if let Some(description) = &tool.description {
         text.text(Role::Plain, description);

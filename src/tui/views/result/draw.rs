@@ -84,14 +84,21 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 }
 
 fn nothing(styler: Styler, state: &AppState, height: u16) -> Vec<Line<'static>> {
-    let keys: &[_] = match (&state.tools.form, state.tools.catalogue.chosen()) {
+    let chosen = state.tools.catalogue.chosen();
+    let keys: &[_] = match (&state.tools.form, chosen) {
+        (Some(form), _) if form.json.is_some() => &[("F5", "runs it")],
         (Some(_), _) => &[("Enter", "on the last field runs it"), ("F5", "runs it at once")],
         (None, Some(_)) => {
             &[("Enter", "fills in its arguments and runs it"), ("b", "benchmarks it")]
         }
         (None, None) => &[("/", "finds a tool"), (":", "finds anything")],
     };
-    styler.empty("Not called yet.", keys, height)
+    let text = match chosen.map(|row| state.tools.catalogue.usage_of(row)) {
+        None => "No tool chosen.",
+        Some(None) => "Not called yet.",
+        Some(Some(_)) => "Not called in this session.",
+    };
+    styler.empty(text, keys, height)
 }
 
 /// What is applied to the shown result: search, filter, comparison.

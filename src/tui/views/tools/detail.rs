@@ -153,6 +153,7 @@ pub fn about(
     lines.extend(rows.into_iter().take(ABOUT).filter(|row| row.width() > 0));
     if let Some(last) = lines.last_mut().filter(|_| !is_whole) {
         last.push_span(styler.dim("…"));
+        *last = styler.fitted(std::mem::take(last), width.into());
     }
     if !lines.is_empty() {
         lines.push(Line::default());

@@ -39,8 +39,8 @@ struct ToolColumns {
     layout: TableLayout,
 }
 
-/// The cells before a name: the pointer and the indentation.
-const BEFORE: usize = 4;
+/// The cells before a name in the tree: the pointer, and the mark and dot of its group.
+const BEFORE: usize = 6;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
@@ -154,29 +154,38 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup, width: usize) ->
     Line::from(spans)
 }
 
+/// From so many cells on a mark is cut rather than left out.
+const CUT_MARK: usize = 5;
+
 /// One tool: its name, what it does to the world, and how it was used.
 fn tool(styler: Styler, state: &AppState, row: &ToolRow, columns: &ToolColumns) -> Line<'static> {
     let catalogue = &state.tools.catalogue;
     let is_tree = catalogue.is_tree();
     let name = if is_tree { row.short_name() } else { &row.name };
-    let indent = if is_tree { "  " } else { "" };
+    let indent = if is_tree { "    " } else { "" };
     let role = match row.tool.status {
         ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
         _ => Role::Plain,
     };
     let name = format!("{indent}{}", text::cut(name, columns.name.saturating_sub(BEFORE)));
     let mut spans = vec![styler.span(role, name)];
-    let usage = catalogue.usage_of(row);
-    // What was not used has no figures, which leaves their room to its marks.
-    let figures = if usage.is_some() { 0 } else { figures_width(&columns.layout) };
-    // Behind the pointer.
-    let room = (columns.name + figures).saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
+    let marks = marks(state, row);
+    // Behind the pointer.
+    let room = columns.name.saturating_sub(2);
+    let left = |spans: &[Span<'_>], room: usize| room.saturating_sub(width(spans) + 4);
+    // A warning goes before figures; and what was not used has none, which leaves their room to its marks.
+    let is_hidden =
+        |(role, _): &(Role, &str)| *role == Role::Error && left(&spans, room) < CUT_MARK;
+    let usage = catalogue.usage_of(row).filter(|_| !marks.first().is_some_and(is_hidden));
+    let figures = if usage.is_some() { 0 } else { figures_width(&columns.layout) };
+    let room = room + figures;
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
-    for (role, word) in marks(state, row) {
-        if width(&spans) + word.len() + 4 <= room {
+    for (role, word) in marks {
+        let left = left(&spans, room);
+        if word.len() <= left || left >= CUT_MARK {
             spans.push(styler.plain("  "));
-            spans.push(styler.chip(role, word));
+            spans.push(styler.chip(role, text::cut(word, left)));
         }
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));

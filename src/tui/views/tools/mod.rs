@@ -16,7 +16,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::form::FORM;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
-use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
+use crate::tui::views::result::presentation::{CallResult, FilterInput, ResultFormat, result_of};
 use crate::tui::views::result::{ResultInput, ResultViewer};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
@@ -32,6 +32,8 @@ pub struct ToolsView {
     pub detail: ToolDetail,
     pub viewer: ResultViewer,
     subject: Option<String>,
+    /// The call of the form that was refused, until it is known whether its arguments fit.
+    refused: Option<(ConsoleCallId, Box<CallResult>)>,
     /// How results are shown, of tools that were looked at before.
     formats: HashMap<String, ResultFormat>,
 }
@@ -329,30 +331,65 @@ impl ToolsView {
     }
 
     fn run(&mut self, context: &mut AppContext) {
-        if let Some(form) = &mut self.form
-            && form.is_ready()
-        {
-            let (tool, arguments) = (form.tool.clone(), form.arguments());
-            form.is_edited = false;
-            context.focus = Self::focus_after_run(context);
-            self.call(tool, arguments, context);
-        }
+        let Some(form) = self.ready_form(context) else { return };
+        let (tool, arguments) = (form.tool.clone(), form.arguments());
+        form.is_edited = false;
+        context.focus = Self::focus_after_run(context);
+        self.call(tool, arguments, context);
     }
 
-    /// The call of the form was refused because its arguments do not fit, so it was none: the form
-    /// is to say where they do not. Whether it was of the form.
-    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> bool {
-        let Some(form) = &mut self.form else { return false };
-        let is_of_form = |call: &ConsoleCall| {
-            call.run == run && call.tool == form.tool && call.arguments == form.arguments()
-        };
-        let Some(at) = context.calls.all.iter().position(is_of_form) else { return false };
-        context.calls.all.remove(at);
-        form.is_edited = true;
+    /// The form, if it can be sent. If not, all that is wrong with it is marked, not only what is found
+    /// first.
+    fn ready_form(&mut self, context: &mut AppContext) -> Option<&mut SchemaForm> {
+        let form = self.form.as_mut()?;
+        if form.is_ready() {
+            return Some(form);
+        }
+        if form.json.is_none() {
+            context.emit(form.check());
+        }
+        None
+    }
+
+    /// Whether this is the newest call of the form, as it is now.
+    pub fn is_of_form(&self, run: ConsoleCallId, context: &AppContext) -> bool {
+        self.form.as_ref().is_some_and(|form| {
+            let is_it = |call: &ConsoleCall| {
+                call.run == run && call.tool == form.tool && call.arguments == form.arguments()
+            };
+            context.calls.all.iter().any(is_it)
+        })
+    }
+
+    /// The call of the form was refused. Whether its arguments fit decides what that was.
+    pub fn refused(
+        &mut self,
+        run: ConsoleCallId,
+        outcome: Box<CallResult>,
+        context: &mut AppContext,
+    ) {
+        self.refused = Some((run, outcome));
+        context.effects.extend(self.form.as_ref().map(SchemaForm::check));
+    }
+
+    /// The arguments of the form were checked. A refused call that they do not fit was none, and the
+    /// form says where they do not; one that they fit was refused by the tool: that is its outcome.
+    pub fn checked(
+        &mut self,
+        is_valid: bool,
+        context: &mut AppContext,
+    ) -> Option<(ConsoleCallId, Box<CallResult>)> {
+        let (run, outcome) = self.refused.take()?;
+        if is_valid {
+            return Some((run, outcome));
+        }
+        context.calls.all.retain(|call| call.run != run);
+        if let Some(form) = &mut self.form {
+            form.is_edited = true;
+        }
         context.focus = Pane::Detail;
-        context.emit(form.check());
         self.viewer.reset();
-        true
+        None
     }
 
     /// The form, which stays for the next call; the result where there is no room for both.
@@ -361,10 +398,7 @@ impl ToolsView {
     }
 
     fn dry_run(&mut self, context: &mut AppContext) {
-        let Some(form) = &mut self.form else { return };
-        if !form.is_ready() {
-            return;
-        }
+        let Some(form) = self.ready_form(context) else { return };
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         context.focus = Self::focus_after_run(context);

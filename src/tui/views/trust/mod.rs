@@ -399,7 +399,7 @@ fn question_text(page: &Page) -> ScrollText {
 }
 
 /// The rows of a window that has room for what the keys do; below that the footer has to do.
-const KEY_HINTS_MIN_HEIGHT: u16 = 14;
+const KEY_HINTS_MIN_HEIGHT: u16 = 16;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rect) {
     let title = match (&window.request.previous, window.shows_whole) {
@@ -407,9 +407,12 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
         (Some(_), false) => "The project changed",
         (Some(_), true) => "The whole project",
     };
-    let inner = pen.ask_over(area, layout::page_size(area), title, Role::Warning);
-    let keys =
-        if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
+    let (width, most) = layout::page_size(area);
+    let keys = if most < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
+    // With the question, a line before it, and the frame.
+    let rows = pen.rows_of(&window.text.text, width.min(area.width).saturating_sub(4));
+    let height = cells(rows + keys.len() + 4).min(most);
+    let inner = pen.ask_over(area, (width, height), title, Role::Warning);
     let [above, below] = bottom(inner, keys.len());
     let command = window.request.command();
     window.text.draw(pen, above, state.context.now, |readiness| {
