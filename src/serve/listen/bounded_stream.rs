@@ -3,7 +3,7 @@
 //!
 //! How far a client may run ahead of its responses.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientNotification, ConstString as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    SubscriptionsListenRequestMethod,
+};
 use rmcp::service::RxJsonRpcMessage;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
@@ -144,7 +147,8 @@ pub(super) struct Backlog {
 
 #[derive(Default)]
 struct BacklogState {
-    unanswered: HashSet<RequestId>,
+    /// Each, and whether it is answered soon: a subscription is when it ends.
+    unanswered: HashMap<RequestId, bool>,
     unsent: usize,
 }
 
@@ -166,11 +170,15 @@ impl Backlog {
         }
     }
 
-    /// Waits until every request has its answer.
+    /// Waits until everything that was asked is answered, and read.
     pub(super) async fn answered(&self) {
         loop {
             let sent = self.sent.notified();
-            if lock(&self.state).unanswered.is_empty() {
+            let is_answered = {
+                let state = lock(&self.state);
+                state.unsent == 0 && !state.unanswered.values().any(|is_soon| *is_soon)
+            };
+            if is_answered {
                 return;
             }
             sent.await;
@@ -184,7 +192,9 @@ impl Backlog {
             JsonRpcMessage::Request(request) => {
                 let has_room = state.unanswered.len() < MAX_UNANSWERED;
                 has_room && {
-                    state.unanswered.insert(request.id.clone());
+                    let is_soon =
+                        request.request.method() != SubscriptionsListenRequestMethod::VALUE;
+                    state.unanswered.insert(request.id.clone(), is_soon);
                     true
                 }
             }

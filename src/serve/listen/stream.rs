@@ -18,7 +18,8 @@ use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 use crate::serve::shared_room::MessageRoom;
 
-const PARTING: Duration = Duration::from_secs(2);
+/// Less than what a client waits before it ends a server that does not end.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Serves the client that started this process, until it closes standard input or `stop` fires.
 pub async fn serve_stdio(

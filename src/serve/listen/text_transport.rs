@@ -174,7 +174,9 @@ impl Transport<RoleServer> for TextTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let lost = self.lost.clone();
-            let parsed = match lost.run_until_cancelled(self.next()).await.flatten() {
+            // What came after the last word would be another's.
+            let next = async { if self.parted.is_none() { self.next().await } else { None } };
+            let parsed = match lost.run_until_cancelled(next).await.flatten() {
                 Some(Ok(parsed)) => parsed,
                 Some(Err(reason)) => {
                     // Its last message; it may have stopped reading.
