@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::assembly::Assembly;
 use crate::cli::mcp_file;
-use crate::config::spec::Configuration;
+use crate::config::spec::{Configuration, FileRole};
 use crate::host::hidden_by_profile;
 use crate::model::{Diagnostic, Error};
 
@@ -21,11 +21,18 @@ pub fn require_configured(configuration: &Configuration, names: &[String]) -> Re
     require_servers(configuration, names, &known)
 }
 
-/// Fails for a file that is left out as a whole. For commands that found nothing: it may be in there.
+/// Fails for a file of servers that is left out as a whole. For commands that found none: they may be
+/// in there.
 pub fn require_files(configuration: &Configuration) -> Result<(), Error> {
-    let is_of_file = |problem: &&Diagnostic| problem.is_error() && problem.entry.is_none();
-    let problem = configuration.diagnostics.iter().find(is_of_file).cloned();
-    problem.map_or(Ok(()), |problem| Err(mcp_file::error(problem)))
+    let is_of_tools = |problem: &Diagnostic| {
+        let place = problem.location.as_ref();
+        configuration.files.iter().any(|file| {
+            file.role == FileRole::Tools && place.is_some_and(|place| *place.file == file.path)
+        })
+    };
+    let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error());
+    let mut of_files = errors.filter(|problem| problem.entry.is_none() && !is_of_tools(problem));
+    of_files.next().map_or(Ok(()), |problem| Err(mcp_file::error(problem.clone())))
 }
 
 /// Checks that every name is one of the known servers.
@@ -58,7 +65,7 @@ pub fn require_servers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::{DisabledEntry, FileRole};
+    use crate::config::spec::DisabledEntry;
 
     fn configuration() -> Configuration {
         let problem = Diagnostic::error("variable 'TOKEN' is not set").with_hint("export TOKEN");

@@ -167,7 +167,9 @@ impl McpFile {
 
 fn existing(stem: &str, directory: &Path) -> Option<PathBuf> {
     let names = ["yaml", "yml", "json"].iter();
-    names.map(|suffix| directory.join(format!("{stem}.{suffix}"))).find(|path| path.is_file())
+    names
+        .map(|suffix| directory.join(format!("{stem}.{suffix}")))
+        .find(|path| path.is_file() || path.is_symlink())
 }
 
 pub fn error(diagnostic: Diagnostic) -> Error {

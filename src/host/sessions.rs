@@ -247,8 +247,11 @@ impl SessionManager {
         let context = self.context_of(call_id, info, self.trace_of(request), client);
         // Of two limits that end together, the one of the whole call is named.
         let is_shorter = limits.attempt < limits.total;
-        let idle_limit =
-            if is_shorter { limits.attempt } else { limits.total + Duration::from_secs(1) };
+        let idle_limit = if is_shorter {
+            limits.attempt
+        } else {
+            limits.total.saturating_add(Duration::from_secs(1))
+        };
         ToolContext { idle_limit, ..context }
     }
 

@@ -6,6 +6,7 @@ use super::prelude::*;
 use crate::cli::json::error::FileChangeJson;
 use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
 use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
+use crate::model::Diagnostic;
 
 /// Import servers from the configuration of editors and agents.
 ///
@@ -145,8 +146,13 @@ fn list(context: &CommandContext, format: Format) -> CommandResult {
     let files = EDITORS.iter().flat_map(|editor| {
         editor.files(environment).into_iter().filter_map(move |path| {
             let read = editors::read_file(&path, Some(editor), &environment.cwd());
-            let warned = |problem| output.warn(&present::messages::located(&problem));
-            Some((editor.name, path, read.map_err(warned).ok()?))
+            let warned = |problem: &Diagnostic| {
+                // One without servers is as good as none.
+                if problem.is_error() {
+                    output.warn(&present::messages::located(problem));
+                }
+            };
+            Some((editor.name, path, read.inspect_err(warned).ok()?))
         })
     });
     let files: Vec<_> = files.collect();

@@ -28,8 +28,10 @@ pub async fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
     };
     for stem in ["tools", "mcp"] {
         let names = ["yaml", "yml", "json"].map(|extension| format!("{stem}.{extension}"));
-        if let Some(there) =
-            names.iter().map(|name| directory.join(name)).find(|path| path.exists())
+        if let Some(there) = names
+            .iter()
+            .map(|name| directory.join(name))
+            .find(|path| path.symlink_metadata().is_ok())
         {
             return Err(Error::usage(format!("{} already exists", there.display()))
                 .with_hint("nothing was written; 'toolhost add' adds a server to mcp.yaml")

@@ -78,7 +78,6 @@ pub async fn pin(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let reach = selection.reach();
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
-    entry_checks::require_files(&assembly.configuration)?;
     conclude(present::catalogue::verdict(&catalogue, broken, answered))
 }
 
@@ -168,8 +167,8 @@ pub async fn verify(args: &VerifyArgs, context: &CommandContext) -> CommandResul
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let broken = assembly.configuration.count_broken_servers(matters);
     let incomplete = present::catalogue::verdict(&catalogue, broken, answered);
-    let incomplete =
-        incomplete.or_else(|| entry_checks::require_files(&assembly.configuration).err());
+    let nothing = report.tools.is_empty().then_some(&assembly.configuration);
+    let incomplete = incomplete.or_else(|| entry_checks::require_files(nothing?).err());
     conclude(verdict(&report, args.strict_new, incomplete))
 }
 

@@ -51,7 +51,7 @@ impl Snapshots {
     /// Writes the file. A link in its place is refused: the suite may be somebody else's.
     pub fn save(&self) -> Result<(), Error> {
         let failed = |why: &dyn std::fmt::Display| {
-            Error::usage(format!("cannot write {}: {why}", self.path.display()))
+            Error::internal(format!("cannot write {}: {why}", self.path.display()))
         };
         if self.path.is_symlink() {
             return Err(failed(&"it is a symbolic link"));

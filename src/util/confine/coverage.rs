@@ -4,6 +4,8 @@
 //! of system calls that the filter is built from, the rights that the Landlock rules handle, and
 //! the namespaces that are made.
 
+use std::borrow::Cow;
+
 /// Something that is out of a confined program's reach.
 #[derive(
     Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema, serde::Deserialize,
@@ -53,8 +55,6 @@ impl Coverage {
 }
 
 #[cfg(target_os = "linux")]
-use std::borrow::Cow;
-
 pub use linux::coverage;
 #[cfg(all(test, target_os = "linux"))]
 pub(super) use linux::coverage_on;
