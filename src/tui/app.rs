@@ -311,7 +311,9 @@ impl AppState {
     }
 
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
-        let form = self.tools.shown_form().filter(|form| form.tool == tool && form.is_edited);
+        let is_written =
+            |form: &&SchemaForm| form.tool == tool && form.is_edited && form.missing().is_none();
+        let form = self.tools.shown_form().filter(is_written);
         let called = || self.context.calls.arguments_of(tool).cloned();
         if let Some(arguments) = form.map(SchemaForm::arguments).or_else(called) {
             return Some(arguments);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use indexmap::IndexMap;
 
-use crate::model::{CallId, HostEvent};
+use crate::model::{CallId, ErrorKind, HostEvent};
 use crate::stats::count::CallCounts;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
@@ -127,7 +127,17 @@ impl ConsoleCalls {
     }
 }
 
+pub fn error_of(outcome: &CallResult) -> Option<&Error> {
+    outcome.as_ref().map_or_else(Some, |done| done.error())
+}
+
 impl ConsoleCall {
+    /// Whether its arguments were refused.
+    pub fn is_refused(&self) -> bool {
+        let error = self.outcome.as_deref().and_then(error_of);
+        error.is_some_and(|error| error.kind() == ErrorKind::Usage)
+    }
+
     /// Takes in what is told of the call while it runs, or of one within it.
     fn handle_host_event(&mut self, event: &HostEvent) {
         let is_own = |id: &CallId| self.id.as_ref() == Some(id);

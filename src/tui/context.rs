@@ -161,7 +161,14 @@ impl AppContext {
 
     pub fn resize_pane(&mut self, action: Action) {
         let (view, room) = (self.view, self.room());
-        self.pane_shares.entry(view).or_default().resize(action, view, room);
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let upper = self.area_of(Pane::Detail).filter(|_| view == ViewId::Tools);
+        let shares = self.pane_shares.entry(view).or_default();
+        // It goes on from where it is.
+        if let (None, Some(upper)) = (shares.upper, upper) {
+            shares.upper = Some(upper.height.saturating_mul(100) / middle.height.max(1));
+        }
+        shares.resize(action, view, room);
     }
 
     pub fn wire_shown(&self) -> Option<Rect> {

@@ -79,14 +79,8 @@ pub struct PaneShares {
 const STEP: i16 = 5;
 
 impl PaneShares {
-    fn left(self, view: ViewId, room: SizeClass) -> u16 {
-        let usual = match view {
-            _ if room < SizeClass::Full => 43,
-            // With its figures.
-            ViewId::Tools => 38,
-            _ => 36,
-        };
-        self.left.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
+    fn left(self, room: SizeClass) -> u16 {
+        self.left.unwrap_or(if room == SizeClass::Full { 36 } else { 43 }).clamp(SHARES.0, SHARES.1)
     }
 
     fn upper(self, view: ViewId) -> u16 {
@@ -106,7 +100,7 @@ impl PaneShares {
         let by = if is_less { -STEP } else { STEP };
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
         match action {
-            Action::NarrowPane | Action::WidenPane => self.left = moved(self.left(view, room)),
+            Action::NarrowPane | Action::WidenPane => self.left = moved(self.left(room)),
             _ => self.upper = moved(self.upper(view)),
         }
     }
@@ -155,7 +149,7 @@ pub fn panes(
     let (area, _) = wire_below(view, room, area, has_wire);
     let upper = Constraint::Percentage(shares.upper(view));
     let rows = |area| Layout::vertical([upper, Constraint::Fill(1)]).areas(area);
-    let left = Constraint::Percentage(shares.left(view, room));
+    let left = Constraint::Percentage(shares.left(room));
     let columns: [Rect; 2] = Layout::horizontal([left, Constraint::Fill(1)]).areas(area);
     let [left, right] = columns;
     let areas = match view {

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::user_program::EditorDraft;
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
-use crate::tui::event::{ConsoleCallId, UserInput};
+use crate::tui::calls::error_of;
+use crate::tui::event::UserInput;
 use crate::tui::keys::{self, KeyPress};
 use crate::tui::layout::FormRoom;
 use crate::tui::prelude::*;
@@ -13,7 +14,7 @@ use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
 use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::overlays::{self, ConfigurationProblems};
-use crate::tui::views::result::presentation::{CallResult, result_of};
+use crate::tui::views::result::presentation::result_of;
 use crate::tui::views::tools::detail;
 use crate::tui::views::{form, servers};
 use crate::tui::widgets::list::action_step;
@@ -43,7 +44,8 @@ impl AppState {
             let rows = form::draw::rows_needed(styler, form, inside.width);
             FormRoom {
                 rows: rows.saturating_add(cells(about) + frame),
-                has_result: self.context.calls.newest_of(&form.tool).is_some(),
+                has_result: self.context.calls.newest_of(&form.tool).is_some()
+                    || self.tools.viewer.dry_run_of(&form.tool).is_some(),
             }
         };
         self.context.form_room = self.tools.shown_form().zip(place).map(room);
@@ -87,16 +89,17 @@ impl AppState {
             AppEvent::ServerStatuses(statuses) => self.update_servers(statuses),
             AppEvent::CallStarted { run, call } => self.context.calls.set_host_id(run, call),
             AppEvent::CallFinished { run, outcome } => {
-                let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
-                if error.is_some_and(|error| error.kind() == ErrorKind::Usage)
-                    && self.tools.is_of_form(run, &self.context)
-                {
-                    return self.tools.refused(run, outcome, &mut self.context);
+                let error = error_of(&outcome);
+                if error.is_some_and(|error| error.kind() == ErrorKind::Usage) {
+                    self.tools.refused(run, &mut self.context);
                 }
                 if let Some(error) = error {
                     self.trust.failed(error, &mut self.context);
                 }
-                self.call_ended(run, *outcome);
+                self.context.end_progress();
+                self.context.calls.end(run, *outcome);
+                self.context.emit(AppEffect::RefreshServers);
+                self.refresh_figures();
             }
             AppEvent::Approval { id, prompt } => {
                 self.inbox.approval(id, *prompt, &mut self.context);
@@ -111,25 +114,15 @@ impl AppState {
             AppEvent::ArgumentsChecked { schema, arguments, problems } => {
                 let context = &mut self.context;
                 if !self.inbox.checked(&schema, &arguments, &problems, context)
+                    && !self.tools.checked(&schema, &arguments, &problems, context)
                     && let Some(form) = self.form()
                 {
                     form.checked(&schema, &arguments, &problems);
-                    let is_valid = problems.is_empty();
-                    if let Some((run, outcome)) = self.tools.checked(is_valid, &mut self.context) {
-                        self.call_ended(run, *outcome);
-                    }
                 }
             }
             AppEvent::Outcome(Outcome(change)) => change(self),
             AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
-    }
-
-    fn call_ended(&mut self, run: ConsoleCallId, outcome: CallResult) {
-        self.context.end_progress();
-        self.context.calls.end(run, outcome);
-        self.context.emit(AppEffect::RefreshServers);
-        self.refresh_figures();
     }
 
     fn tick(&mut self, now: Duration) {

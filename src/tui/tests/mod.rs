@@ -425,18 +425,27 @@ fn a_footer_never_has_more_than_seven_keys() {
     }
 }
 
+/// What is to be checked.
+pub fn check_of(effects: &[AppEffect]) -> (std::sync::Arc<Value>, crate::model::JsonObject) {
+    let check = effects.iter().find_map(|effect| match effect {
+        AppEffect::ValidateArguments { schema, arguments } => {
+            Some((schema.clone(), arguments.clone()))
+        }
+        _ => None,
+    });
+    check.unwrap_or_else(|| panic!("{effects:?}"))
+}
+
 #[test]
 fn arguments_that_do_not_fit_are_marked_in_the_form_and_are_no_result() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<tab>", "7", "<f5>"]);
     let refused = Box::new(Err(crate::model::Error::usage("1 problem with the arguments")));
     let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
-    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
-        panic!("{effects:?}")
-    };
+    let (schema, arguments) = check_of(&effects);
     let path = crate::host::validate::ValuePath(Vec::new()).key("precision");
     let problem = crate::host::validate::Violation::new(path, "must be at most 5");
-    let (schema, arguments, problems) = (schema.clone(), arguments.clone(), vec![problem]);
+    let problems = vec![problem];
     state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
     assert!(state.context.calls.newest_of("calculator").is_none());
     let form = state.tools.form.as_ref().unwrap();
@@ -452,10 +461,8 @@ fn arguments_that_fit_and_are_refused_by_the_tool_are_its_result() {
     press(&mut state, &["<enter>", "1", "<f5>"]);
     let refused = Box::new(Err(crate::model::Error::usage("one of the two is needed")));
     let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
-    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
-        panic!("{effects:?}")
-    };
-    let (schema, arguments, problems) = (schema.clone(), arguments.clone(), Vec::new());
+    let (schema, arguments) = check_of(&effects);
+    let problems = Vec::new();
     state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
     assert!(picture(&state, Theme::default()).contains("one of the two is needed"));
 }

@@ -18,6 +18,7 @@ use crate::tui::context::Overlay;
 use crate::tui::event::{AppEffect, AppEvent, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
+use crate::tui::tests::check_of;
 use crate::tui::tests::craft::{begun, ended, shown_text};
 use crate::tui::tests::drawing::{cells, cells_of, picture};
 use crate::tui::tests::{listed, press, sample, tool, with_sum};
@@ -516,12 +517,9 @@ fn a_value_that_is_refused_is_said_once() {
     press(&mut state, &["<enter>", "1", "<tab>", "7", "<f5>"]);
     let refused = Box::new(Err(Error::usage("1 problem with the arguments")));
     let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
-    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
-        panic!("{effects:?}")
-    };
+    let (schema, arguments) = check_of(&effects);
     let path = ValuePath(Vec::new()).key("precision");
     let problems = vec![Violation::new(path, "must be at most 5")];
-    let (schema, arguments) = (schema.clone(), arguments.clone());
     state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
     let seen = shown(&state);
     assert_eq!(seen.matches("must be at most 5").count(), 1, "{seen}");

@@ -402,8 +402,8 @@ impl Styler {
         let mut spans = Vec::new();
         for span in line.spans {
             if span.width() > left {
-                let kept = text::cut(&span.content, left);
-                let kept = kept.strip_suffix('…').unwrap_or(&kept).to_owned();
+                let longer = format!("{}…", span.content);
+                let kept = text::cut(&longer, left + 1).trim_end_matches('…').to_owned();
                 spans.push(Span::styled(kept, span.style));
                 break;
             }

@@ -171,7 +171,7 @@ const PICTURES: [(&str, &str); 11] = [
         "console.svg",
         "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; press Enter; \
          until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
-         until result of; until err ; until p50 ╮; show 3500; press Esc; until bench; press b; until Plan; \
+         until result of; until p50  err; show 3500; press Esc; until bench; press b; until Plan; \
          until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
          type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500; \
          run $T up; run $T break demo-add --client claude; press 2; until ready; press A; \

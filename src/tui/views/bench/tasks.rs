@@ -83,8 +83,11 @@ async fn measure(
     loop {
         tokio::select! {
             report = &mut work => return report,
-            // What is seen of a pause is the moment before it.
-            _ = looks.tick(), if !benchmark.control.is_paused() => {
+            _ = looks.tick() => {
+                // Its time stands still.
+                if benchmark.control.is_paused() {
+                    continue;
+                }
                 let snapshot = Box::new(snapshot(context, benchmark));
                 let event = AppEvent::outcome(move |state| state.bench.seen(run, snapshot));
                 let _lost = context.events.try_send(event);

@@ -28,7 +28,7 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
 /// How many rows a form needs at this width, without a frame. The same for each of its fields, so
 /// that nothing moves when another one is chosen.
 pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
-    // With a gap between them, where a problem is said.
+    // With a gap between them, unless a problem is said there.
     let gap = usize::from(problem(styler, form).is_none());
     cells(body_rows(form) + gap + foot_rows(&foot(styler, form, width), width))
 }

@@ -217,6 +217,14 @@ impl SchemaForm {
         Some(last.unwrap_or(0))
     }
 
+    /// The first field that is not written as its type is, and why.
+    fn syntax_problem(&self) -> Option<(usize, String)> {
+        self.fields.iter().enumerate().find_map(|(at, row)| {
+            let why = self.node_of(row)?.syntax_error()?;
+            Some((at, format!("{} {why}", row.place.path)))
+        })
+    }
+
     /// Whether it can be sent, judging by a quick check; if not, goes to the first problem and
     /// says so.
     pub fn is_ready(&mut self) -> bool {
@@ -228,11 +236,7 @@ impl SchemaForm {
         let missing = self
             .missing()
             .and_then(|at| Some((at, format!("{} is required", self.fields.get(at)?.place.path))));
-        let wrong = self.fields.iter().enumerate().find_map(|(at, row)| {
-            let why = self.node_of(row)?.syntax_error()?;
-            Some((at, format!("{} {why}", row.place.path)))
-        });
-        let first = missing.into_iter().chain(wrong).min_by_key(|(at, _)| *at);
+        let first = missing.into_iter().chain(self.syntax_problem()).min_by_key(|(at, _)| *at);
         let Some((at, problem)) = first else { return true };
         self.go_to(at);
         self.problem = Some(problem);
@@ -270,7 +274,7 @@ impl SchemaForm {
             return false;
         }
         self.violations = found.to_vec();
-        self.summary.is_valid = found.is_empty();
+        self.summary.is_valid = found.is_empty() && self.syntax_problem().is_none();
         self.problem = match found {
             [] => self.problem.take(),
             [one] => Some(one.to_string()),
@@ -483,8 +487,10 @@ pub fn rows(root: &FormNode, found: &[Violation], written: Option<&[usize]>) -> 
         else {
             continue;
         };
-        if row.problems.len() < PROBLEMS {
-            let inside = problem.path.0.len() > row.place.path.0.len();
+        let inside = problem.path.0.len() > row.place.path.0.len();
+        let is_said =
+            !inside && root.at(&row.place.index_path).and_then(FormNode::syntax_error).is_some();
+        if row.problems.len() < PROBLEMS && !is_said {
             let text = if inside { problem.to_string() } else { problem.message.clone() };
             row.problems.push(text);
         }

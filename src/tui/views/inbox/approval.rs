@@ -171,25 +171,28 @@ impl InboxView {
 const WIDTH: u16 = 76;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
-    // With its frame, and room for all answers from the start.
-    let rows = pen.rows_of(pending.text(), WIDTH - 4) + held::ANSWERS + 3;
+    // There is room for all answers from the start: what is read before them does not move then.
+    let keys = state.context.keys.bindings(pending.key_context()).iter();
+    let answers = keys.filter(|binding| binding.label.is_some()).count();
+    let width = WIDTH.min(area.width);
+    let rows = pen.rows_of(pending.text(), width.saturating_sub(4)) + answers + 3;
     let height = cells(rows).min(area.height.saturating_sub(4).max(5));
     let (title, role) = match pending.prompt.held {
         Some(_) => ("Stopped at a breakpoint", Role::Question),
         None => ("Approval needed", Role::Warning),
     };
     let title = format!("{title}  1 of {}", state.inbox.approvals.len());
-    let inner = pen.ask_over(area, (WIDTH, height), &title, role);
-    let answers = answers(pen.styler, state, pending);
+    let inner = pen.ask_over(area, (width, height), &title, role);
     // Where there is little room what is asked goes before what can be answered.
-    let height = answers.len().min(usize::from(inner.height).saturating_sub(4)).max(1);
+    let height = answers.min(usize::from(inner.height).saturating_sub(4)).max(1);
     let [above, below] = bottom(inner, height);
     if pending.shows_definition {
         pen.text(&pending.definition, above);
     } else {
         pending.request.draw_text(pen, above);
     }
-    let shown_answers: Vec<Line<'static>> = answers.into_iter().take(height).collect();
+    let shown_answers: Vec<Line<'static>> =
+        self::answers(pen.styler, state, pending).into_iter().take(height).collect();
     pen.paragraph(below, &shown_answers);
 }
 

@@ -243,9 +243,6 @@ fn newest_result(held: &HeldCall, context: &AppContext) -> Option<Value> {
     Some(result.structured.as_ref().unwrap_or(&result.output).clone())
 }
 
-/// How many of the keys have labels.
-pub const ANSWERS: usize = 7;
-
 #[rustfmt::skip]
 pub const BREAKPOINT: KeyTable = KeyTable { name: "breakpoint", title: "Breakpoint", rows: &[
     row(&[Char('y')], Action::Yes, "go on", "let the call go on unchanged"),

@@ -239,12 +239,16 @@ pub fn has_pictures(outcome: &CallResult) -> bool {
 
 /// Whether the best form of the result is a text that is not shown as it came.
 pub fn has_layout(outcome: &CallResult) -> bool {
+    const FIRST: usize = 100;
     let Some(result) = result_of(outcome) else { return false };
     let page = |block: &Value, look: TextLook| present::content::block(block, "", look);
     let is_laid_out =
         |block: &Value| page(block, TextLook::LaidOut) != page(block, TextLook::AsSent);
-    let mut texts =
-        result.content.iter().filter(|block| matches!(kind(block), "text" | "resource"));
+    let mut texts = result
+        .content
+        .iter()
+        .take(FIRST)
+        .filter(|block| matches!(kind(block), "text" | "resource"));
     TextLook::of(&result.content) == TextLook::LaidOut
         && texts.any(is_laid_out)
         && table_of_all(result).is_none()

@@ -39,8 +39,10 @@ struct ToolColumns {
     layout: TableLayout,
 }
 
-/// The cells before a name in the tree: the pointer, and the mark and dot of its group.
-const BEFORE: usize = 6;
+/// The cells before a name: the pointer, and in the tree the mark and the dot of its group.
+fn before(catalogue: &ToolListState) -> usize {
+    if catalogue.is_tree() { 6 } else { 2 }
+}
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
@@ -51,7 +53,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &title);
     // Columns go before names are cut.
     let width = usize::from(inner.width);
-    let first = catalogue.widest_name().min(width.saturating_sub(BEFORE)) + BEFORE + 1;
+    let before = before(catalogue);
+    let first = catalogue.widest_name().min(width.saturating_sub(before)) + before + 1;
     let cells = columns(catalogue);
     let figures = if catalogue.usage.is_empty() { &[] } else { &cells[..] };
     let figures = figures.iter().map(|(column, cells, _)| (column.clone(), *cells));
@@ -167,7 +170,10 @@ fn tool(styler: Styler, state: &AppState, row: &ToolRow, columns: &ToolColumns) 
         ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
         _ => Role::Plain,
     };
-    let name = format!("{indent}{}", text::cut(name, columns.name.saturating_sub(BEFORE)));
+    let name = format!(
+        "{indent}{}",
+        styler.cell(name, columns.name.saturating_sub(before(catalogue))).trim_end()
+    );
     let mut spans = vec![styler.span(role, name)];
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let marks = marks(state, row);
@@ -185,7 +191,7 @@ fn tool(styler: Styler, state: &AppState, row: &ToolRow, columns: &ToolColumns) 
         let left = left(&spans, room);
         if word.len() <= left || left >= CUT_MARK {
             spans.push(styler.plain("  "));
-            spans.push(styler.chip(role, text::cut(word, left)));
+            spans.push(styler.chip(role, word.get(..left).unwrap_or(word)));
         }
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
@@ -202,9 +208,6 @@ pub fn marks(state: &AppState, row: &ToolRow) -> Vec<(Role, &'static str)> {
     let tool = &row.tool;
     let claims = &tool.annotations;
     let mut marks = Vec::new();
-    if state.context.breakpoints.iter().any(|rule| rule.is_about(&tool.name)) {
-        marks.push((Role::Question, "BREAK"));
-    }
     match tool.status {
         ToolStatus::Unavailable => marks.push((Role::Error, "UNAVAILABLE")),
         ToolStatus::Drifted | ToolStatus::Changed => marks.push((Role::Warning, "CHANGED")),
@@ -214,6 +217,9 @@ pub fn marks(state: &AppState, row: &ToolRow) -> Vec<(Role, &'static str)> {
         marks.push((Role::Error, "DESTRUCTIVE"));
     } else if claims.read_only == Some(false) {
         marks.push((Role::Warning, "WRITE"));
+    }
+    if state.context.breakpoints.iter().any(|rule| rule.is_about(&tool.name)) {
+        marks.push((Role::Question, "BREAK"));
     }
     if tool.requires_approval {
         marks.push((Role::Warning, "ASKS"));

@@ -144,7 +144,7 @@ impl ToolListState {
     pub fn widest_name(&self) -> usize {
         let is_tree = self.is_tree();
         let name = |row: &Arc<ToolRow>| {
-            if is_tree { 2 + text::width(row.short_name()) } else { text::width(&row.name) }
+            if is_tree { text::width(row.short_name()) } else { text::width(&row.name) }
         };
         self.found.iter().map(name).max().unwrap_or(0)
     }

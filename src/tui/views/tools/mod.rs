@@ -7,6 +7,9 @@ pub mod tasks;
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
+use crate::host::validate::Violation;
 use crate::model::{Origin, ToolStatus};
 use crate::tui::calls::ConsoleCall;
 use crate::tui::event::ConsoleCallId;
@@ -16,7 +19,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::form::FORM;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
-use crate::tui::views::result::presentation::{CallResult, FilterInput, ResultFormat, result_of};
+use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
 use crate::tui::views::result::{ResultInput, ResultViewer};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
@@ -32,8 +35,6 @@ pub struct ToolsView {
     pub detail: ToolDetail,
     pub viewer: ResultViewer,
     subject: Option<String>,
-    /// The call of the form that was refused, until it is known whether its arguments fit.
-    refused: Option<(ConsoleCallId, Box<CallResult>)>,
     /// How results are shown, of tools that were looked at before.
     formats: HashMap<String, ResultFormat>,
 }
@@ -351,45 +352,42 @@ impl ToolsView {
         None
     }
 
-    /// Whether this is the newest call of the form, as it is now.
-    pub fn is_of_form(&self, run: ConsoleCallId, context: &AppContext) -> bool {
-        self.form.as_ref().is_some_and(|form| {
-            let is_it = |call: &ConsoleCall| {
-                call.run == run && call.tool == form.tool && call.arguments == form.arguments()
-            };
-            context.calls.all.iter().any(is_it)
-        })
+    /// The call was refused before it was made, or by the tool. If it is of the form, whether its
+    /// arguments fit is checked.
+    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) {
+        let Some(form) = &mut self.form else { return };
+        let is_of_form = |call: &ConsoleCall| call.run == run && call.tool == form.tool;
+        let call = context.calls.all.iter().find(|call| is_of_form(call));
+        if call.is_some_and(|call| call.arguments == form.arguments()) {
+            form.is_edited = true;
+            context.emit(form.check());
+        }
     }
 
-    /// The call of the form was refused. Whether its arguments fit decides what that was.
-    pub fn refused(
-        &mut self,
-        run: ConsoleCallId,
-        outcome: Box<CallResult>,
-        context: &mut AppContext,
-    ) {
-        self.refused = Some((run, outcome));
-        context.effects.extend(self.form.as_ref().map(SchemaForm::check));
-    }
-
-    /// The arguments of the form were checked. A refused call that they do not fit was none, and the
-    /// form says where they do not; one that they fit was refused by the tool: that is its outcome.
+    /// The form was checked, if these are its arguments. Calls that were refused because they do not
+    /// fit were none: the form says where they do not.
     pub fn checked(
         &mut self,
-        is_valid: bool,
+        schema: &Arc<Value>,
+        arguments: &JsonObject,
+        problems: &[Violation],
         context: &mut AppContext,
-    ) -> Option<(ConsoleCallId, Box<CallResult>)> {
-        let (run, outcome) = self.refused.take()?;
-        if is_valid {
-            return Some((run, outcome));
+    ) -> bool {
+        let Some(form) = &mut self.form else { return false };
+        if !form.checked(schema, arguments, problems) {
+            return false;
         }
-        context.calls.all.retain(|call| call.run != run);
-        if let Some(form) = &mut self.form {
-            form.is_edited = true;
+        let was_none = |call: &ConsoleCall| {
+            call.tool == form.tool && call.arguments == *arguments && call.is_refused()
+        };
+        if !problems.is_empty() && context.calls.all.iter().any(was_none) {
+            context.calls.all.retain(|call| !was_none(call));
+            self.viewer.reset();
+            if context.view == ViewId::Tools {
+                context.focus = Pane::Detail;
+            }
         }
-        context.focus = Pane::Detail;
-        self.viewer.reset();
-        None
+        true
     }
 
     /// The form, which stays for the next call; the result where there is no room for both.
