@@ -162,7 +162,8 @@ impl AppContext {
     pub fn resize_pane(&mut self, action: Action) {
         let (view, room) = (self.view, self.room());
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let upper = self.area_of(Pane::Detail).filter(|_| view == ViewId::Tools);
+        let is_height = matches!(action, Action::GrowPane | Action::ShrinkPane);
+        let upper = self.area_of(Pane::Detail).filter(|_| view == ViewId::Tools && is_height);
         let shares = self.pane_shares.entry(view).or_default();
         // It goes on from where it is.
         if let (None, Some(upper)) = (shares.upper, upper) {
