@@ -146,6 +146,9 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     };
     let mut lines: Vec<Line<'static>> =
         run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();
+    if let Some(Err(error)) = &run.end {
+        lines.extend(styler.document(&present::messages::failure(error)));
+    }
     let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
         return lines;
     };
