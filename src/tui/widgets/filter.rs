@@ -129,19 +129,21 @@ impl Fuzzy {
     }
 
     /// The numbers of the items that fit, the best first and equally good ones in their order. The
-    /// name of an item counts more than what else is said of it, and no name more than the one that
-    /// was written whole.
+    /// name of an item counts more than what else is said of it, a name that has the letters in one
+    /// piece more than one that has them here and there, and none more than the one written whole.
     pub fn rank<'t>(
         query: &str,
         items: impl Iterator<Item = (usize, &'t str, Option<String>)>,
     ) -> Vec<usize> {
-        let mut fuzzy = Self::of(query);
+        let (mut fuzzy, letters) = (Self::of(query), query.trim().to_lowercase());
         let score = |(at, name, more): (usize, &str, Option<String>)| {
-            let is_whole = name.eq_ignore_ascii_case(query.trim());
-            let score = fuzzy.score(name).map(|score| if is_whole { u32::MAX } else { score * 2 });
-            Some((score.or_else(|| fuzzy.score(&more?))?, at))
+            let Some(score) = fuzzy.score(name) else {
+                return Some(((false, false, fuzzy.score(&more?)?), at));
+            };
+            let name = name.to_lowercase();
+            Some(((name == letters, name.contains(&letters), score * 2), at))
         };
-        let mut scored: Vec<(u32, usize)> = items.filter_map(score).collect();
+        let mut scored: Vec<_> = items.filter_map(score).collect();
         scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
         scored.into_iter().map(|(_, at)| at).collect()
     }
@@ -268,6 +270,13 @@ mod tests {
         assert_eq!(terms.words, ["one", "http://x", "two words"]);
         assert_eq!(terms.excluded, ["no"]);
         assert_eq!(FilterTerms::of("\"id\": 1", KEYS, false).words, ["\"id\":", "1"]);
+    }
+
+    #[test]
+    fn letters_in_one_piece_come_before_letters_here_and_there() {
+        let names = ["demo-log_lines", "demo-delete_note", "del", "echo", "demo-slow"];
+        let items = names.iter().enumerate().map(|(at, name)| (at, *name, None));
+        assert_eq!(Fuzzy::rank("del", items)[..3], [2, 1, 0]);
     }
 
     proptest! {

@@ -157,7 +157,7 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup, width: usize) ->
     Line::from(spans)
 }
 
-/// From so many cells on a mark is cut rather than left out.
+/// The letters that are left of a mark that does not fit.
 const CUT_MARK: usize = 5;
 
 /// One tool: its name, what it does to the world, and how it was used.
@@ -191,7 +191,8 @@ fn tool(styler: Styler, state: &AppState, row: &ToolRow, columns: &ToolColumns) 
         let left = left(&spans, room);
         if word.len() <= left || left >= CUT_MARK {
             spans.push(styler.plain("  "));
-            spans.push(styler.chip(role, word.get(..left).unwrap_or(word)));
+            let shown = if word.len() <= left { word.len() } else { CUT_MARK };
+            spans.push(styler.chip(role, word.get(..shown).unwrap_or(word)));
         }
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
