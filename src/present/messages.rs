@@ -68,7 +68,7 @@ pub fn in_one_line(error: &Error) -> String {
 pub fn failure(error: &Error) -> Page {
     let mut page = Page::default();
     page.text(Role::Error, 0, &format!("{}: {}", error.kind().as_str(), error.message()));
-    // What a server says is its message, and may be among what it sent, too.
+    // The words of a server are the message, and may be among its details again.
     for line in error.details().iter().filter(|line| *line != error.message()) {
         page.text(Role::Plain, 0, line);
     }

@@ -131,17 +131,22 @@ impl AppContext {
         SizeClass::for_area(Rect::new(0, 0, self.size.0, self.size.1))
     }
 
+    /// What is between the header and the lines at the bottom.
+    fn middle(&self) -> Rect {
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        middle
+    }
+
     pub fn panes_shown(&self) -> Vec<(Pane, Rect)> {
         let room = self.room();
         if room == SizeClass::None {
             return Vec::new();
         }
-        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
         if self.is_zoomed || room <= SizeClass::Compact {
-            return vec![(self.focus, middle)];
+            return vec![(self.focus, self.middle())];
         }
         let shares = self.pane_shares.get(&self.view).copied().unwrap_or_default();
-        layout::panes(self.view, room, middle, shares, self.form_room, self.has_wire)
+        layout::panes(self.view, room, self.middle(), shares, self.form_room, self.has_wire)
     }
 
     /// Where a pane is; `None` where it is not seen.
@@ -161,20 +166,19 @@ impl AppContext {
 
     pub fn resize_pane(&mut self, action: Action) {
         let (view, room) = (self.view, self.room());
-        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let height = self.middle().height.max(1);
         let is_height = matches!(action, Action::GrowPane | Action::ShrinkPane);
         let upper = self.area_of(Pane::Detail).filter(|_| view == ViewId::Tools && is_height);
         let shares = self.pane_shares.entry(view).or_default();
         // It goes on from where it is.
         if let (None, Some(upper)) = (shares.upper, upper) {
-            shares.upper = Some(upper.height.saturating_mul(100) / middle.height.max(1));
+            shares.upper = Some(upper.height.saturating_mul(100) / height);
         }
         shares.resize(action, view, room);
     }
 
     pub fn wire_shown(&self) -> Option<Rect> {
-        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let (_, below) = layout::wire_below(self.view, self.room(), middle, self.has_wire);
+        let (_, below) = layout::wire_below(self.view, self.room(), self.middle(), self.has_wire);
         below.filter(|_| !self.is_zoomed)
     }
 

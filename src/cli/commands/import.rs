@@ -146,13 +146,13 @@ fn list(context: &CommandContext, format: Format) -> CommandResult {
     let files = EDITORS.iter().flat_map(|editor| {
         editor.files(environment).into_iter().filter_map(move |path| {
             let read = editors::read_file(&path, Some(editor), &environment.cwd());
-            let warned = |problem: &Diagnostic| {
+            let warn = |problem: &Diagnostic| {
                 // One without servers is as good as none.
                 if problem.is_error() {
                     output.warn(&present::messages::located(problem));
                 }
             };
-            Some((editor.name, path, read.inspect_err(warned).ok()?))
+            Some((editor.name, path, read.inspect_err(warn).ok()?))
         })
     });
     let files: Vec<_> = files.collect();

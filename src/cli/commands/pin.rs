@@ -167,8 +167,12 @@ pub async fn verify(args: &VerifyArgs, context: &CommandContext) -> CommandResul
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let broken = assembly.configuration.count_broken_servers(matters);
     let incomplete = present::catalogue::verdict(&catalogue, broken, answered);
-    let nothing = report.tools.is_empty().then_some(&assembly.configuration);
-    let incomplete = incomplete.or_else(|| entry_checks::require_files(nothing?).err());
+    let incomplete = match incomplete {
+        None if report.tools.is_empty() => {
+            entry_checks::require_files(&assembly.configuration).err()
+        }
+        incomplete => incomplete,
+    };
     conclude(verdict(&report, args.strict_new, incomplete))
 }
 

@@ -84,7 +84,7 @@ async fn measure(
         tokio::select! {
             report = &mut work => return report,
             _ = looks.tick() => {
-                // Its time stands still.
+                // The time of a snapshot leaves a pause out only when that is over.
                 if benchmark.control.is_paused() {
                     continue;
                 }

@@ -225,7 +225,7 @@ fn definition(tool: &ToolDefinition) -> ScrollText {
         Role::Dim,
         match tool.source {
             ToolSource::Mcp => "definition, as the server describes it",
-            ToolSource::Internal => "definition, as it is declared",
+            ToolSource::Internal => "definition, as declared",
         },
     );
     text.gap();

@@ -356,9 +356,8 @@ impl ToolsView {
     /// arguments fit is checked.
     pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) {
         let Some(form) = &mut self.form else { return };
-        let is_of_form = |call: &ConsoleCall| call.run == run && call.tool == form.tool;
-        let call = context.calls.all.iter().find(|call| is_of_form(call));
-        if call.is_some_and(|call| call.arguments == form.arguments()) {
+        let call = context.calls.all.iter().find(|call| call.run == run);
+        if call.is_some_and(|call| call.tool == form.tool && call.arguments == form.arguments()) {
             form.is_edited = true;
             context.emit(form.check());
         }
