@@ -124,7 +124,7 @@ fn a_post_that_is_refused_is_not_repeated() {
 }
 
 fn limit(fault: &str) -> Duration {
-    if fault == "gzip-bomb" { PATIENCE } else { TIMEOUT }
+    if matches!(fault, "gzip-bomb" | "giant-line") { PATIENCE } else { TIMEOUT }
 }
 
 /// Starts the server with one fault, and writes the file of the tool that meets it.

@@ -184,11 +184,21 @@ impl Sandbox {
     }
 }
 
+const LEAVING: Duration = Duration::from_secs(5);
+
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        for (pid, _) in inhabitants(self.root.path()) {
-            // It may have gone by itself in between.
-            kill_process(pid, Signal::KILL).ok();
+        // One that was killed is there for a moment, and may have started another.
+        let deadline = Instant::now() + LEAVING;
+        loop {
+            let left = inhabitants(self.root.path());
+            if left.is_empty() || Instant::now() > deadline {
+                return;
+            }
+            for (pid, _) in left {
+                // It may have gone by itself in between.
+                kill_process(pid, Signal::KILL).ok();
+            }
         }
     }
 }
